@@ -1,0 +1,1 @@
+"""Activities run by the engine pool."""

@@ -1,0 +1,1 @@
+"""The ``loopwright`` console script: one file a command."""

@@ -1,0 +1,123 @@
+"""The configuration of a loop, as resolved: every default lives here."""
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from loopwright.contracts.base import Contract
+from loopwright.contracts.policies import SamplingParams
+from loopwright.contracts.workspaces import Limits
+
+PICO = "pico"
+"""Name of the base policy shipped with the package."""
+
+
+class PolicyConfig(Contract):
+    """Where the first weights come from."""
+
+    model: str = PICO
+    """``pico`` or the directory of a Hugging Face causal language model."""
+
+
+class EnvironmentConfig(Contract):
+    """One environment and its share of the tasks."""
+
+    id: str = "program_steps"
+    weight: float = Field(default=1.0, gt=0)
+    """Share of an iteration's tasks, relative to the other environments."""
+    options: dict[str, Any] = {}
+    """Passed to the environment, which checks them."""
+
+
+class EngineConfig(Contract):
+    """One engine the loop may use."""
+
+    name: str = Field(default="main", pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")
+
+
+class IterationConfig(Contract):
+    """How much experience one iteration collects."""
+
+    num_tasks: int = Field(default=24, ge=1, le=250)
+    """Groups of an iteration."""
+    group_size: int = Field(default=8, ge=2, le=64)
+    """Episodes of a group, G."""
+    advantage: Literal["grpo", "dr_grpo", "rloo"] = "grpo"
+    """Estimator of the group baseline."""
+
+
+class EpisodeConfig(Contract):
+    """Budgets of one episode."""
+
+    max_turns: int = Field(default=2, ge=1, le=200)
+    max_tokens: int = Field(default=400, ge=2)
+    """Tokens of the whole conversation; must fit the engine's context."""
+    max_seconds: float = Field(default=600, gt=0, le=86_400)
+    turns_per_activity: int = Field(default=8, ge=1)
+    """Turns one activity may take; each is committed in any case."""
+    limits: Limits = Limits()
+    """Sandbox limits of each command."""
+
+
+class TrainConfig(Contract):
+    """The update."""
+
+    learning_rate: float = Field(default=3e-4, gt=0, le=1)
+    num_minibatches: int = Field(default=2, ge=1)
+    """Optimiser steps of an iteration; groups are divided among them."""
+    clip_low: float = Field(default=0.2, gt=0, lt=1)
+    clip_high: float = Field(default=0.28, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    tokens_per_microbatch: int = Field(default=16_384, ge=64)
+    """Padded tokens of one forward pass; does not change the result."""
+    max_mismatch: float = Field(default=0.05, gt=0)
+    """Mean |trainer - behaviour logprob| before the first step, beyond which training refuses."""
+
+
+class EvaluationConfig(Contract):
+    """Evaluation on held-out tasks."""
+
+    num_tasks: int = Field(default=128, ge=2, le=2000)
+    samples: int = Field(default=4, ge=1, le=64)
+    """Episodes of each task."""
+    at_start: bool = True
+    """Evaluate the base policy before the first iteration."""
+    at_end: bool = True
+    """Evaluate the last policy after the last iteration."""
+    every: int = Field(default=0, ge=0)
+    """Evaluate after every so many iterations; 0 is never."""
+
+
+class LoopConfig(Contract):
+    """A loop: what is trained, on what, and for how long."""
+
+    policy: PolicyConfig = PolicyConfig()
+    environments: tuple[EnvironmentConfig, ...] = Field(
+        default=(EnvironmentConfig(),), min_length=1
+    )
+    engines: tuple[EngineConfig, ...] = Field(default=(EngineConfig(),), min_length=1, max_length=1)
+    iteration: IterationConfig = IterationConfig()
+    episode: EpisodeConfig = EpisodeConfig()
+    sampling: SamplingParams = SamplingParams()
+    train: TrainConfig = TrainConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    num_iterations: int | None = Field(default=12, ge=0, le=100_000)
+    """Iterations before the loop ends; null keeps it open for updates that ask for more."""
+    target_pass_rate: float | None = Field(default=None, gt=0, le=1)
+    """End early when the first-answer pass rate of two iterations in a row reaches this."""
+    seed: int = Field(default=0, ge=0, lt=2**31)
+
+    @model_validator(mode="after")
+    def _budgets_fit_each_other(self) -> "LoopConfig":
+        if self.sampling.max_tokens >= self.episode.max_tokens:
+            raise ValueError(
+                f"sampling.max_tokens ({self.sampling.max_tokens}) must be smaller than "
+                f"episode.max_tokens ({self.episode.max_tokens}): no prompt would fit"
+            )
+        if self.train.num_minibatches > self.iteration.num_tasks:
+            raise ValueError(
+                f"train.num_minibatches ({self.train.num_minibatches}) must not exceed "
+                f"iteration.num_tasks ({self.iteration.num_tasks}): a minibatch takes whole groups"
+            )
+        return self

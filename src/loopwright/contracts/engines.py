@@ -1,0 +1,70 @@
+"""Leases of engines and publication of policy versions to them."""
+
+from pydantic import Field
+
+from loopwright.contracts.base import Contract
+from loopwright.contracts.policies import CheckpointRef, PolicyVersion, SamplingParams, VersionSpan
+
+
+class AcquireLeaseRequest(Contract):
+    """Ask for an engine."""
+
+    engine: str
+    holder: str
+    """Workflow id of the holder; a lease of a closed workflow is void."""
+    model_fingerprint: str
+    """Fingerprint of the model the holder wants served."""
+
+
+class AcquireLeaseResult(Contract):
+    """Whether the lease was granted, and who holds it."""
+
+    is_granted: bool
+    holder: str
+    """Workflow id of the present holder."""
+
+
+class ReleaseLeaseRequest(Contract):
+    """Give an engine back; no effect when ``holder`` does not hold it."""
+
+    engine: str
+    holder: str
+
+
+class LoadPolicyRequest(Contract):
+    """Make ``checkpoint`` the version that the engine serves."""
+
+    engine: str
+    holder: str
+    checkpoint: CheckpointRef
+
+
+class LoadPolicyResult(Contract):
+    """The version as read back from the engine."""
+
+    label: str
+    seconds: float
+
+
+class GenerateRequest(Contract):
+    """Token ids in."""
+
+    token_ids: tuple[int, ...] = Field(min_length=1)
+    policy: PolicyVersion
+    """The version that must sample; a completion of another is refused."""
+    sampling: SamplingParams
+    max_tokens: int = Field(ge=1)
+    stop_token_ids: tuple[int, ...]
+    seed: int
+
+
+class Completion(Contract):
+    """Token ids out, with what the engine knows of them."""
+
+    token_ids: tuple[int, ...]
+    """Sampled ids, the stop token included when it was sampled."""
+    behaviour_logprobs: tuple[float, ...]
+    """Natural log of each token's sampling probability, after temperature, top-p and top-k."""
+    finish_reason: str
+    """stop or length."""
+    version_spans: tuple[VersionSpan, ...]

@@ -1,0 +1,50 @@
+"""Evaluations: a fixed policy version over held-out tasks."""
+
+from pydantic import Field
+
+from loopwright.contracts.artifacts import ArtifactRef
+from loopwright.contracts.base import Contract
+from loopwright.contracts.configs import LoopConfig
+from loopwright.contracts.policies import CheckpointRef
+
+
+class Estimate(Contract):
+    """A mean with its uncertainty, clustered by task."""
+
+    mean: float
+    low: float
+    """Lower end of the 95 % confidence interval."""
+    high: float
+    """Upper end of the 95 % confidence interval."""
+
+
+class EvaluationInput(Contract):
+    """One evaluation of one policy version."""
+
+    prefix: str
+    name: str
+    config: LoopConfig
+    checkpoint: CheckpointRef
+    holder: str
+    """Workflow id that holds the engine's lease."""
+    num_tasks: int = Field(ge=2)
+    samples: int = Field(ge=1)
+    seed: int = 0
+
+
+class EvaluationResult(Contract):
+    """Pass rates of one policy version on the same tasks as every other."""
+
+    policy_version: int
+    num_tasks: int
+    samples: int
+    num_episodes: int
+    num_failed: int
+    num_lost: int
+    first_pass_rate: Estimate | None
+    """Of the first answer; None when no episode has a reward."""
+    pass_rate: Estimate | None
+    """Of the last answer."""
+    mean_reward: Estimate | None
+    seconds: float
+    report: ArtifactRef | None = None

@@ -1,0 +1,74 @@
+"""Workflow ids and artifact keys; they mirror each other, and no other module builds one."""
+
+import hashlib
+import re
+
+_MAX_SLUG = 80
+_PLAIN = re.compile(r"[A-Za-z0-9._-]")
+
+LOOP = "Loop"
+ITERATION = "Iteration"
+GROUP = "Group"
+EPISODE = "Episode"
+EVALUATION = "Evaluation"
+
+
+def slug(text: str) -> str:
+    """Escape ``text`` into one path segment; distinct texts give distinct segments.
+
+    Bytes other than letters, digits, ``.``, ``_`` and ``-`` become ``~hh``; a long text keeps its
+    start and gains a digest. ``.`` and ``..`` are escaped whole.
+    """
+    escaped = "".join(
+        chr(byte) if _PLAIN.match(chr(byte)) and text not in (".", "..") else f"~{byte:02x}"
+        for byte in text.encode("utf-8", "surrogatepass")
+    )
+    if len(escaped) <= _MAX_SLUG:
+        return escaped
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{escaped[:48]}~~{digest}"
+
+
+def loop_workflow_id(loop_id: str) -> str:
+    """Name the workflow of a loop: ``loop/digits``."""
+    return f"loop/{loop_id}"
+
+
+def loop_prefix(loop_id: str, uid: str) -> str:
+    """Name the key prefix of a loop; the uid keeps a new loop apart from an old namesake."""
+    return f"{loop_workflow_id(loop_id)}/{uid}"
+
+
+def iteration_path(parent: str, index: int) -> str:
+    """Extend a loop's workflow id or prefix to one of its iterations."""
+    return f"{parent}/iteration/{index:06d}"
+
+
+def evaluation_path(parent: str, name: str) -> str:
+    """Extend a loop's workflow id or prefix to one of its evaluations."""
+    return f"{parent}/evaluation/{slug(name)}"
+
+
+def group_path(parent: str, environment: str, task_id: str) -> str:
+    """Extend an iteration's or evaluation's path to the group of one task."""
+    return f"{parent}/task/{slug(environment)}.{slug(task_id)}"
+
+
+def episode_path(parent: str, index: int) -> str:
+    """Extend a group's path to one of its episodes."""
+    return f"{parent}/episode/{index}"
+
+
+def turns_prefix(episode_prefix: str) -> str:
+    """Name the key prefix of an episode's turn records."""
+    return f"{episode_prefix}/turn/"
+
+
+def turn_key(episode_prefix: str, index: int, parent: str, digest: str) -> str:
+    """Name the key of a turn record: index, parent digest and own digest."""
+    return f"{turns_prefix(episode_prefix)}{index:04d}-{parent or 'root'}-{digest}.json"
+
+
+def artifact_key(prefix: str, name: str, digest: str, suffix: str) -> str:
+    """Name the key of an artifact that its content's digest ends."""
+    return f"{prefix}/{name}-{digest[:32]}{suffix}"

@@ -1,0 +1,153 @@
+"""Iterations and the loop that runs them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from loopwright.contracts.artifacts import ArtifactRef
+from loopwright.contracts.base import Contract
+from loopwright.contracts.configs import EnvironmentConfig, LoopConfig
+from loopwright.contracts.evaluations import EvaluationResult
+from loopwright.contracts.groups import GroupResult
+from loopwright.contracts.policies import CheckpointRef
+from loopwright.contracts.tasks import Split, TaskRef
+
+IterationOutcome = Literal["trained", "skipped_no_signal", "stopped"]
+
+
+class SelectTasksRequest(Contract):
+    """Pick the tasks of an iteration or evaluation."""
+
+    environments: tuple[EnvironmentConfig, ...]
+    split: Split
+    num_tasks: int
+    seed: int
+    """Same seed, same tasks."""
+
+
+class SelectTasksResult(Contract):
+    """The tasks, distinct, in the order they start."""
+
+    tasks: tuple[TaskRef, ...]
+
+
+class IterationInput(Contract):
+    """One iteration of a loop."""
+
+    loop_id: str
+    loop_uid: str
+    index: int = Field(ge=1)
+    """Iteration number, from 1."""
+    config: LoopConfig
+    checkpoint: CheckpointRef
+    """The version that acts, and that the update starts from."""
+    holder: str
+    """Workflow id that holds the engine's lease."""
+
+
+class IterationResult(Contract):
+    """What an iteration came to.
+
+    Example:
+        ``IterationResult(index=3, outcome="trained", num_episodes=192, pass_rate=0.61, ...)``
+    """
+
+    index: int
+    outcome: IterationOutcome
+    policy_version: int
+    """The version after the iteration."""
+    checkpoint: CheckpointRef
+    num_episodes: int
+    """Episodes asked for."""
+    num_failed: int = 0
+    """Episodes that ended without a reward."""
+    num_lost: int = 0
+    """Episodes without a recorded outcome."""
+    num_groups: int = 0
+    num_admitted: int = 0
+    """Groups that entered the batch."""
+    pass_rate: float | None = None
+    """Share of valid episodes that passed in the end."""
+    first_pass_rate: float | None = None
+    """Share of valid episodes whose first answer passed."""
+    mean_reward: float | None = None
+    num_completion_tokens: int = 0
+    seconds: dict[str, float] = {}
+    """Wall seconds by phase: rollout, batch, train, publish, total."""
+    metrics: dict[str, float] = {}
+    """Metrics of the update."""
+    report: ArtifactRef | None = None
+
+
+class WriteReportRequest(Contract):
+    """Write the breakdown of an iteration or evaluation."""
+
+    prefix: str
+    name: str
+    """``iteration`` or ``evaluation``."""
+    groups: tuple[GroupResult, ...]
+
+
+class LoopState(Contract):
+    """What a loop carries across continue-as-new."""
+
+    uid: str
+    checkpoint: CheckpointRef | None = None
+    num_done: int = 0
+    """Iterations finished."""
+    num_requested: int | None = 0
+    """Iterations asked for; None keeps the loop open, idle when there is nothing to do."""
+    results: tuple[IterationResult, ...] = ()
+    """The newest 50; older ones are in the store."""
+    base_evaluation: EvaluationResult | None = None
+    final_evaluation: EvaluationResult | None = None
+    num_episodes: int = 0
+    num_lost: int = 0
+    is_paused: bool = False
+
+
+class LoopInput(Contract):
+    """A named, resumable sequence of iterations."""
+
+    loop_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    config: LoopConfig
+    state: LoopState | None = None
+    """None for a new loop."""
+
+
+LoopPhase = Literal[
+    "starting", "waiting_for_engine", "evaluating", "iterating", "idle", "paused", "ended"
+]
+
+
+class LoopProgress(Contract):
+    """The live state of a loop."""
+
+    loop_id: str
+    uid: str
+    phase: LoopPhase
+    detail: str = ""
+    """What the phase waits for, in words."""
+    iteration: int
+    """The running iteration, or the last one."""
+    num_requested: int | None
+    policy_version: int
+    results: tuple[IterationResult, ...] = ()
+    base_evaluation: EvaluationResult | None = None
+    final_evaluation: EvaluationResult | None = None
+    num_episodes: int = 0
+    num_lost: int = 0
+
+
+class LoopResult(Contract):
+    """How a loop ended."""
+
+    loop_id: str
+    outcome: Literal["completed", "stopped"]
+    checkpoint: CheckpointRef | None
+    num_iterations: int
+    num_episodes: int
+    num_lost: int
+    base_evaluation: EvaluationResult | None = None
+    final_evaluation: EvaluationResult | None = None
+    results: tuple[IterationResult, ...] = ()

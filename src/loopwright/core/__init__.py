@@ -1,0 +1,1 @@
+"""Decisions: pure functions of plain values, which workflows may call."""

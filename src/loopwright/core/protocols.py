@@ -1,0 +1,73 @@
+"""What the platform asks of the outside world; ``adapters`` has the bodies and the fakes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopwright.contracts.engines import Completion, GenerateRequest
+from loopwright.contracts.workspaces import CommandRequest, CommandResult, Workspace
+
+
+class ObjectStore(Protocol):
+    """Immutable objects by key. Blocking; safe to call from many threads."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store ``data``; a second put of the same content is harmless.
+
+        Raises:
+            StoreError: the store could not take it.
+        """
+        ...
+
+    def get(self, key: str) -> bytes:
+        """Fetch an object whole.
+
+        Raises:
+            KeyError: there is none of this key.
+            StoreError: the store could not give it.
+        """
+        ...
+
+    def list_keys(self, prefix: str) -> Iterable[str]:
+        """List every key that starts with ``prefix``, in order of bytes, over all pages."""
+        ...
+
+    def exists(self, key: str) -> bool:
+        """Tell whether an object of this key is there."""
+        ...
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; one that is not there is no error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JailRun:
+    """A command's result, and the workspace it left."""
+
+    result: CommandResult
+    workspace: Workspace
+
+
+class Jail(Protocol):
+    """Runs commands, each in a fresh sandbox of its own. Blocking; safe from many threads."""
+
+    def run(self, workspace: Workspace, request: CommandRequest) -> JailRun:
+        """Run one command on a copy of ``workspace``.
+
+        Raises:
+            SandboxUnavailable: the host could not run it; says nothing of the command.
+        """
+        ...
+
+
+class Engine(Protocol):
+    """Serves completions for token ids."""
+
+    async def generate(self, request: GenerateRequest) -> Completion:
+        """Sample one completion by the version asked for.
+
+        Raises:
+            EngineUnavailable: the engine does not answer, or serves another version.
+        """
+        ...

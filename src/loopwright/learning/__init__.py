@@ -1,0 +1,1 @@
+"""Losses, the optimiser step and checkpoints; torch lives here and nowhere else."""

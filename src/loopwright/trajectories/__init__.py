@@ -1,0 +1,1 @@
+"""Token space: rendering, trajectories and their coding."""

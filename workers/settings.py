@@ -1,0 +1,65 @@
+"""Environment variables of a worker, read once into one frozen record."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from loopwright.contracts.base import Contract
+from loopwright.contracts.failures import UserError
+
+
+class Settings(Contract):
+    """Where a worker finds the rest of the platform."""
+
+    temporal_address: str = "127.0.0.1:7233"
+    temporal_namespace: str = "default"
+    s3_endpoint: str | None = None
+    """None for Amazon's own."""
+    s3_bucket: str = "loopwright"
+    s3_access_key: str | None = None
+    """None takes the credentials that boto3 finds."""
+    s3_secret_key: str | None = None
+    s3_region: str = "us-east-1"
+    engine_urls: dict[str, str] = {}
+    """Base URL of each engine's server, by the engine's name."""
+    engine_api_key: str | None = None
+    engine: str = "main"
+    """The engine this worker stands beside (engine pool only)."""
+    engine_model: Path | None = None
+    """Model directory the engine was started with (engine pool only)."""
+    state_dir: Path = Path(".loopwright")
+    """Folder for this host's caches."""
+    sandbox_slots: int = Field(default=2, ge=1, le=1024)
+    """Jails at once on this host (episode pool only)."""
+    max_episodes: int = Field(default=64, ge=1)
+    """Episode activities at once (episode pool only)."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        """Read the ``LOOPWRIGHT_*`` variables.
+
+        Raises:
+            UserError: a variable does not hold what its setting takes.
+        """
+        values: dict[str, object] = {}
+        for name in cls.model_fields:
+            raw = environment.get(f"LOOPWRIGHT_{name.upper()}")
+            if raw:
+                values[name] = _engine_urls(raw) if name == "engine_urls" else raw
+        try:
+            return cls.model_validate(values)
+        except ValueError as error:
+            raise UserError(f"environment variables LOOPWRIGHT_*: {error}") from error
+
+
+def _engine_urls(raw: str) -> dict[str, str]:
+    """Read ``main=http://host:port,other=http://...``."""
+    pairs = [entry.partition("=") for entry in raw.split(",")]
+    wrong = [name for name, _, url in pairs if not url.startswith(("http://", "https://"))]
+    if wrong:
+        raise UserError(
+            f"LOOPWRIGHT_ENGINE_URLS: expected NAME=http://HOST:PORT[,NAME=...], got {raw!r}"
+        )
+    return {name.strip(): url.strip().rstrip("/") for name, _, url in pairs}
