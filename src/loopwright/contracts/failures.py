@@ -62,8 +62,10 @@ class UserError(LoopError):
 
 
 NON_RETRYABLE_TYPES = (
-    *(error.__name__ for error in (TaskError, EnvironmentFailure, TrainingDiverged,
-                                   ContractError, UserError)),
+    *(
+        error.__name__
+        for error in (TaskError, EnvironmentFailure, TrainingDiverged, ContractError, UserError)
+    ),
     "PayloadsTooLarge",
     "ValidationError",
 )

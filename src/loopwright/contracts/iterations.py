@@ -115,6 +115,19 @@ class LoopInput(Contract):
     """None for a new loop."""
 
 
+class RunIterationsRequest(Contract):
+    """Ask a loop for more iterations (update ``run_iterations``)."""
+
+    num_iterations: int = Field(ge=1, le=100_000)
+
+
+class StopRequest(Contract):
+    """End a loop (update ``stop``)."""
+
+    now: bool = False
+    """Cancel the running iteration instead of finishing it."""
+
+
 LoopPhase = Literal[
     "starting", "waiting_for_engine", "evaluating", "iterating", "idle", "paused", "ended"
 ]

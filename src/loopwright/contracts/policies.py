@@ -50,6 +50,8 @@ class CheckpointRef(Contract):
 
     policy: PolicyVersion
     manifest: ArtifactRef
+    model_fingerprint: str = ""
+    """Digest of architecture, tokenizer and chat template; engines refuse another's weights."""
 
 
 class SamplingParams(Contract):

@@ -63,9 +63,16 @@ class Workspace(Contract):
             path = file.path.encode("utf-8", "surrogateescape")
             content = hashlib.sha256(file.data).hexdigest()
             mode = "755" if file.executable else "644"
-            manifest.update(b"%d:%b %s %d %s\n" % (
-                len(path), path, mode.encode(), len(file.data), content.encode(),
-            ))
+            manifest.update(
+                b"%d:%b %s %d %s\n"
+                % (
+                    len(path),
+                    path,
+                    mode.encode(),
+                    len(file.data),
+                    content.encode(),
+                )
+            )
         return manifest.hexdigest()
 
 

@@ -1,0 +1,127 @@
+"""The object store on S3 and everything that speaks its protocol.
+
+Relies on no conditional write: keys are content-addressed or owned by one writer. Whoever reads
+an artifact checks its digest (``artifacts.fetch``), so what the store mangled is never used.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from loopwright.contracts.failures import StoreError
+from loopwright.core.protocols import ObjectStore
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_MISSING = {"404", "NoSuchKey", "NotFound"}
+_DELETE_PAGE = 1000
+
+
+class S3ObjectStore(ObjectStore):
+    """One bucket of one S3 service; one client a process, safe for many threads."""
+
+    def __init__(
+        self,
+        bucket: str,
+        *,
+        endpoint: str | None = None,
+        access_key: str | None = None,
+        secret_key: str | None = None,
+        region: str = "us-east-1",
+        max_connections: int = 64,
+    ) -> None:
+        """Prepare the client; nothing is sent yet."""
+        self._bucket = bucket
+        self._client: S3Client = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            aws_access_key_id=access_key,
+            aws_secret_access_key=secret_key,
+            region_name=region,
+            config=Config(
+                s3={"addressing_style": "path"} if endpoint else {},
+                retries={"mode": "standard", "max_attempts": 6},
+                max_pool_connections=max_connections,
+                connect_timeout=5,
+                read_timeout=30,
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
+            ),
+        )
+
+    def ensure_bucket(self) -> None:
+        """Create the bucket unless it is there.
+
+        Raises:
+            StoreError: the service cannot be reached or refuses.
+        """
+        with self._naming("bucket", self._bucket):
+            try:
+                self._client.head_bucket(Bucket=self._bucket)
+            except ClientError as error:
+                if _code(error) not in _MISSING:
+                    raise
+                self._client.create_bucket(Bucket=self._bucket)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store ``data``."""
+        with self._naming("put", key):
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
+
+    def get(self, key: str) -> bytes:
+        """Fetch an object whole."""
+        with self._naming("get", key):
+            return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+
+    def list_keys(self, prefix: str) -> list[str]:
+        """List every key that starts with ``prefix``, over all pages."""
+        with self._naming("list", prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=prefix
+            )
+            return sorted(item["Key"] for page in pages for item in page.get("Contents", ()))
+
+    def exists(self, key: str) -> bool:
+        """Tell whether an object of this key is there."""
+        with self._naming("head", key):
+            try:
+                self._client.head_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                if _code(error) in _MISSING:
+                    return False
+                raise
+        return True
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects, a page at a time."""
+        todo = list(keys)
+        for start in range(0, len(todo), _DELETE_PAGE):
+            page = todo[start : start + _DELETE_PAGE]
+            with self._naming("delete", page[0]):
+                self._client.delete_objects(
+                    Bucket=self._bucket, Delete={"Objects": [{"Key": key} for key in page]}
+                )
+
+    @contextmanager
+    def _naming(self, operation: str, key: str) -> Iterator[None]:
+        """Turn the library's errors into ours, with bucket and key named."""
+        try:
+            yield
+        except ClientError as error:
+            if operation == "get" and _code(error) in _MISSING:
+                raise KeyError(key) from error
+            raise self._error(operation, key, error) from error
+        except (BotoCoreError, OSError) as error:
+            raise self._error(operation, key, error) from error
+
+    def _error(self, operation: str, key: str, error: Exception) -> StoreError:
+        return StoreError(f"S3 {operation} failed [bucket={self._bucket}, key={key}]: {error}")
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
