@@ -1,4 +1,4 @@
-"""Typed activity signatures; ``loopwright.activities`` registers the bodies under the same names."""
+"""Typed activity signatures; ``loopwright.activities`` has the bodies, under the same names."""
 
 from temporalio import activity
 

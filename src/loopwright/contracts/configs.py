@@ -12,6 +12,10 @@ PICO = "pico"
 """Name of the base policy shipped with the package."""
 
 
+Profile = Literal["embedded", "cluster", "many_open"]
+"""Heartbeat timeouts: 20 s on one machine, 120 s in a cluster, 300 s above 5,000 open episodes."""
+
+
 class PolicyConfig(Contract):
     """Where the first weights come from."""
 
@@ -38,7 +42,7 @@ class EngineConfig(Contract):
 class IterationConfig(Contract):
     """How much experience one iteration collects."""
 
-    num_tasks: int = Field(default=24, ge=1, le=250)
+    num_tasks: int = Field(default=24, ge=1, le=200)
     """Groups of an iteration."""
     group_size: int = Field(default=8, ge=2, le=64)
     """Episodes of a group, G."""
@@ -78,7 +82,7 @@ class TrainConfig(Contract):
 class EvaluationConfig(Contract):
     """Evaluation on held-out tasks."""
 
-    num_tasks: int = Field(default=128, ge=2, le=2000)
+    num_tasks: int = Field(default=128, ge=2, le=200)
     samples: int = Field(default=4, ge=1, le=64)
     """Episodes of each task."""
     at_start: bool = True
@@ -102,6 +106,8 @@ class LoopConfig(Contract):
     sampling: SamplingParams = SamplingParams()
     train: TrainConfig = TrainConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    profile: Profile = "embedded"
+    """How soon a silent activity counts as lost."""
     num_iterations: int | None = Field(default=12, ge=0, le=100_000)
     """Iterations before the loop ends; null keeps it open for updates that ask for more."""
     target_pass_rate: float | None = Field(default=None, gt=0, le=1)

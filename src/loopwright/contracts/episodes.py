@@ -7,9 +7,14 @@ from pydantic import Field
 
 from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.base import Contract
-from loopwright.contracts.configs import EnvironmentConfig, EpisodeConfig
+from loopwright.contracts.configs import EnvironmentConfig, EpisodeConfig, Profile
 from loopwright.contracts.failures import Owner
-from loopwright.contracts.policies import PolicySpan, PolicyVersion, SamplingParams
+from loopwright.contracts.policies import (
+    CheckpointRef,
+    PolicySpan,
+    PolicyVersion,
+    SamplingParams,
+)
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.turns import StopReason, TurnHead
 
@@ -36,8 +41,8 @@ class EpisodeInput(Contract):
     environment: EnvironmentConfig
     index: int = Field(ge=0)
     """Index of the episode in its group."""
-    policy: PolicyVersion
-    """The version that must sample it."""
+    checkpoint: CheckpointRef
+    """The checkpoint whose version must sample it; its tokenizer renders the conversation."""
     engine: str
     """Name of the engine that serves the policy."""
     sampling: SamplingParams
@@ -45,8 +50,14 @@ class EpisodeInput(Contract):
     seed: int
     """Seed of the episode; the seed of a turn is derived from it."""
     priority: Priority = Priority()
+    profile: Profile = "embedded"
     resume_from: TurnHead | None = None
     """Go on from this turn of an earlier episode instead of the start."""
+
+    @property
+    def policy(self) -> PolicyVersion:
+        """The version that must sample the episode."""
+        return self.checkpoint.policy
 
 
 class Verdict(StrEnum):

@@ -12,10 +12,10 @@ class Estimate(Contract):
     """A mean with its uncertainty, clustered by task."""
 
     mean: float
-    low: float
-    """Lower end of the 95 % confidence interval."""
-    high: float
-    """Upper end of the 95 % confidence interval."""
+    low: float | None
+    """Lower end of the 95 % confidence interval; None when one task alone has values."""
+    high: float | None
+    """Upper end of the 95 % confidence interval; None when one task alone has values."""
 
 
 class EvaluationInput(Contract):
@@ -27,9 +27,11 @@ class EvaluationInput(Contract):
     checkpoint: CheckpointRef
     holder: str
     """Workflow id that holds the engine's lease."""
+    loop_id: str
+    iteration: int = 0
+    """Iterations the policy has had."""
     num_tasks: int = Field(ge=2)
     samples: int = Field(ge=1)
-    seed: int = 0
 
 
 class EvaluationResult(Contract):

@@ -13,6 +13,8 @@ class GroupInput(Contract):
 
     episode: EpisodeInput
     """The episodes' common input; index, prefix and seed are set for each."""
+    loop_id: str
+    iteration: int
     size: int
     """Number of episodes, G."""
     advantage: Literal["grpo", "dr_grpo", "rloo"]

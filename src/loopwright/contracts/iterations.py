@@ -8,7 +8,6 @@ from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.base import Contract
 from loopwright.contracts.configs import EnvironmentConfig, LoopConfig
 from loopwright.contracts.evaluations import EvaluationResult
-from loopwright.contracts.groups import GroupResult
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.tasks import Split, TaskRef
 
@@ -56,7 +55,8 @@ class IterationResult(Contract):
     outcome: IterationOutcome
     policy_version: int
     """The version after the iteration."""
-    checkpoint: CheckpointRef
+    checkpoint: CheckpointRef | None
+    """The checkpoint after the iteration; None in a loop's record, which keeps the newest."""
     num_episodes: int
     """Episodes asked for."""
     num_failed: int = 0
@@ -85,7 +85,8 @@ class WriteReportRequest(Contract):
     prefix: str
     name: str
     """``iteration`` or ``evaluation``."""
-    groups: tuple[GroupResult, ...]
+    groups: tuple[ArtifactRef, ...]
+    """Group manifests; at most 200."""
 
 
 class LoopState(Contract):

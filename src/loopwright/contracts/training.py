@@ -20,7 +20,7 @@ class BuildBatchRequest(Contract):
 
     prefix: str
     groups: tuple[ArtifactRef, ...]
-    """Group manifests; at most 250."""
+    """Group manifests; at most 200."""
 
 
 class BuildBatchResult(Contract):

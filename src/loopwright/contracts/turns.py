@@ -37,7 +37,7 @@ class StopReason(StrEnum):
     @property
     def is_truncated(self) -> bool:
         """Whether a limit of ours ended the episode."""
-        return self in (StopReason.MAX_TOKENS, StopReason.TIMEOUT)
+        return self in (StopReason.MAX_TURNS, StopReason.MAX_TOKENS, StopReason.TIMEOUT)
 
 
 class TurnRecord(Contract):

@@ -1,0 +1,174 @@
+"""episode.take_turns: resume from the log; generate, act, commit, until a stop."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from temporalio import activity
+
+from loopwright.activities.episode.renderers import RendererCache
+from loopwright.activities.episode.resources import EpisodeResources, environment_of, fingerprint
+from loopwright.activities.heartbeats import heartbeating
+from loopwright.contracts.engines import Completion, GenerateRequest
+from loopwright.contracts.episodes import EpisodeInput, TakeTurnsRequest, TakeTurnsResult
+from loopwright.contracts.tasks import Task
+from loopwright.contracts.turns import StopReason, TurnHead, TurnRecord
+from loopwright.core import budgets, seeds
+from loopwright.environments.base import Environment, Reply
+from loopwright.trajectories.assembly import policy_span
+from loopwright.trajectories.rendering import Renderer
+from loopwright.trajectories.turn_log import TurnLog
+
+
+class TakeTurns:
+    """Takes the turns of episodes, each committed to the store before the next begins."""
+
+    def __init__(self, resources: EpisodeResources, renderers: RendererCache) -> None:
+        self._resources = resources
+        self._renderers = renderers
+
+    @activity.defn(name="episode.take_turns")
+    async def take_turns(self, request: TakeTurnsRequest) -> TakeTurnsResult:
+        """Go on from the deepest committed turn that descends from the request's head.
+
+        Idempotent: a repeated request finds the turns of the one before it and takes only what
+        is missing.
+        """
+        async with heartbeating():
+            player = await self._player(request)
+            for _ in range(request.max_turns):
+                if player.is_over():
+                    break
+                await player.take_turn()
+            return player.result()
+
+    async def _player(self, request: TakeTurnsRequest) -> "_Player":
+        episode = request.episode
+        renderer = await self._resources.in_store_thread(self._renderers.get, episode.checkpoint)
+        environment = environment_of(episode)
+        log = self._resources.turn_log(episode)
+        records = await self._resources.in_store_thread(log.deepest, request.head)
+        return _Player(
+            resources=self._resources,
+            renderer=renderer,
+            environment=environment,
+            task=environment.load_task(episode.task.task_id),
+            episode=episode,
+            log=log,
+            records=list(records),
+            head=log.head_of(records),
+            deadline=request.deadline,
+        )
+
+
+@dataclass
+class _Player:
+    """One episode while this attempt plays it."""
+
+    resources: EpisodeResources
+    renderer: Renderer
+    environment: Environment
+    task: Task
+    episode: EpisodeInput
+    log: TurnLog
+    records: list[TurnRecord]
+    head: TurnHead
+    deadline: float
+    stop_reason: StopReason | None = None
+
+    def is_over(self) -> bool:
+        """Tell whether the episode has stopped, or may take no further turn."""
+        if self.records and self.records[-1].stop_reason is not None:
+            self.stop_reason = self.records[-1].stop_reason
+        else:
+            self.stop_reason = budgets.stop_before_turn(
+                prompt_tokens=len(self._prompt()),
+                now=time.time(),
+                deadline=self.deadline,
+                sampling=self.episode.sampling,
+                budgets=self.episode.budgets,
+            )
+        return self.stop_reason is not None
+
+    async def take_turn(self) -> None:
+        """Generate, let the environment reply, and commit the record of both."""
+        prompt = self._prompt()
+        completion = await self._generate(prompt)
+        reply = await self.resources.in_jail_thread(self._reply, completion)
+        record = self._record(prompt, completion, reply)
+        self.head = await self.resources.in_store_thread(self.log.commit, record)
+        self.records.append(record)
+        self.stop_reason = record.stop_reason
+
+    def result(self) -> TakeTurnsResult:
+        """Say where the episode stands."""
+        return TakeTurnsResult(
+            head=self.head,
+            stop_reason=self.stop_reason,
+            num_completion_tokens=sum(len(record.completion_ids) for record in self.records),
+            policy_span=policy_span(self.records),
+        )
+
+    def _prompt(self) -> tuple[int, ...]:
+        """Extend the tokens so far; what the policy sampled is never tokenised again."""
+        if not self.records:
+            return self.renderer.opening(self.environment.pose(self.task).messages)
+        last = self.records[-1]
+        new = self.renderer.continuation(last.messages)
+        return (*last.prompt_ids, *last.completion_ids, *new)
+
+    async def _generate(self, prompt: Sequence[int]) -> Completion:
+        episode = self.episode
+        return await self.resources.engine(episode.engine).generate(
+            GenerateRequest(
+                token_ids=tuple(prompt),
+                policy=episode.policy,
+                sampling=episode.sampling,
+                max_tokens=budgets.completion_tokens(
+                    len(prompt), sampling=episode.sampling, budgets=episode.budgets
+                ),
+                stop_token_ids=self.renderer.stop_token_ids,
+                seed=seeds.derive(episode.seed, len(self.records)),
+            )
+        )
+
+    def _reply(self, completion: Completion) -> Reply:
+        """Ask the environment, unless the completion was cut: half an answer is none."""
+        state = self._state()
+        if completion.finish_reason == "length":
+            return Reply(state=state)
+        return self.environment.reply(
+            self.task,
+            state,
+            self.renderer.decode(completion.token_ids),
+            jail=self.resources.jail,
+            limits=self.episode.budgets.limits,
+        )
+
+    def _state(self) -> dict[str, object]:
+        if self.records:
+            return self.records[-1].state
+        return self.environment.pose(self.task).state
+
+    def _record(self, prompt: tuple[int, ...], completion: Completion, reply: Reply) -> TurnRecord:
+        stop_reason = budgets.stop_after_turn(
+            num_turns=len(self.records) + 1,
+            finish_reason=completion.finish_reason,
+            asked=reply.stop_reason,
+            budgets=self.episode.budgets,
+        )
+        return TurnRecord(
+            index=len(self.records),
+            parent=self.head.digest,
+            fingerprint=fingerprint(self.episode),
+            prompt_ids=prompt,
+            completion_ids=completion.token_ids,
+            behaviour_logprobs=completion.behaviour_logprobs,
+            version_spans=completion.version_spans,
+            finish_reason=completion.finish_reason,
+            messages=() if stop_reason else reply.messages,
+            state=reply.state,
+            workspace=reply.workspace,
+            turn_reward=reply.turn_reward,
+            stop_reason=stop_reason,
+        )

@@ -1,0 +1,56 @@
+"""Numbers of an iteration or evaluation from its groups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopwright.contracts.evaluations import Estimate
+from loopwright.contracts.groups import GroupResult
+from loopwright.core.statistics import clustered_estimate
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTotals:
+    """Sums and rates over groups; a rate of nothing is None."""
+
+    num_episodes: int
+    """Episodes asked for."""
+    num_failed: int
+    """Recorded episodes without a reward."""
+    num_lost: int
+    """Episodes without a recorded outcome."""
+    num_admitted: int
+    pass_rate: float | None
+    first_pass_rate: float | None
+    mean_reward: float | None
+    num_completion_tokens: int
+
+
+def total(groups: Sequence[GroupResult], *, num_asked: int) -> GroupTotals:
+    """Add up groups of which ``num_asked`` episodes were asked in all."""
+    recorded = sum(group.num_episodes for group in groups)
+    valid = sum(group.num_valid for group in groups)
+    rewards = sum((group.mean_reward or 0.0) * group.num_valid for group in groups)
+    return GroupTotals(
+        num_episodes=num_asked,
+        num_failed=recorded - valid,
+        num_lost=num_asked - recorded,
+        num_admitted=sum(group.is_admitted for group in groups),
+        pass_rate=_ratio(sum(group.num_passed for group in groups), valid),
+        first_pass_rate=_ratio(sum(group.num_first_passed for group in groups), valid),
+        mean_reward=_ratio(rewards, valid),
+        num_completion_tokens=sum(group.num_completion_tokens for group in groups),
+    )
+
+
+def estimate_share(counts: Sequence[tuple[int, int]]) -> Estimate | None:
+    """Estimate a share from (successes, valid episodes) of each task, clustered by task."""
+    return clustered_estimate([[1.0] * hits + [0.0] * (of - hits) for hits, of in counts])
+
+
+def estimate_mean(means: Sequence[tuple[float | None, int]]) -> Estimate | None:
+    """Estimate a mean from (mean, valid episodes) of each task, clustered by task."""
+    return clustered_estimate([[mean] * of for mean, of in means if mean is not None])
+
+
+def _ratio(part: float, whole: int) -> float | None:
+    return part / whole if whole else None

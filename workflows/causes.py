@@ -1,0 +1,31 @@
+"""What stands behind a failed activity or child workflow."""
+
+from temporalio.exceptions import (
+    ApplicationError,
+    CancelledError,
+    FailureError,
+    is_cancelled_exception,
+)
+
+from loopwright.contracts import failures
+from loopwright.contracts.episodes import EpisodeFailure
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Tell whether a cancellation, and nothing else, is behind ``error``."""
+    return is_cancelled_exception(error) or isinstance(_root(error), CancelledError)
+
+
+def failure_of(error: BaseException) -> EpisodeFailure:
+    """Name the failure behind ``error``, with its owner."""
+    root = _root(error)
+    name = (root.type if isinstance(root, ApplicationError) else None) or type(root).__name__
+    known = getattr(failures, name, failures.LoopError)
+    return EpisodeFailure(owner=known.owner, type=name, message=str(root)[:500])
+
+
+def _root(error: BaseException) -> BaseException:
+    """Follow the causes to the first one."""
+    while isinstance(error, FailureError) and error.cause is not None:
+        error = error.cause
+    return error

@@ -1,0 +1,156 @@
+"""One iteration: select tasks, run groups, admit, train, publish, report."""
+
+from temporalio import workflow
+
+from loopwright.contracts import activities, ids, queues
+from loopwright.contracts.engines import LoadPolicyRequest
+from loopwright.contracts.groups import GroupResult
+from loopwright.contracts.iterations import (
+    IterationInput,
+    IterationResult,
+    SelectTasksRequest,
+    WriteReportRequest,
+)
+from loopwright.contracts.tasks import TaskRef
+from loopwright.contracts.training import BuildBatchRequest, TrainStepRequest, TrainStepResult
+from loopwright.core import seeds, summaries
+
+with workflow.unsafe.imports_passed_through():
+    from loopwright.workflows.fan_out import FanOut
+    from loopwright.workflows.options import call
+    from loopwright.workflows.stopwatch import Stopwatch
+
+
+@workflow.defn(name=ids.ITERATION)
+class IterationWorkflow:
+    """Durable life of one iteration, ``loop/L/iteration/K``.
+
+    Ends trained, or skipped_no_signal when no group was admitted: the policy stays as it was
+    then. Every activity may be repeated; the version an iteration makes is fixed by its number.
+    """
+
+    @workflow.run
+    async def run(self, iteration: IterationInput) -> IterationResult:
+        self._iteration = iteration
+        self._prefix = ids.iteration_path(
+            ids.loop_prefix(iteration.loop_id, iteration.loop_uid), iteration.index
+        )
+        self._watch = Stopwatch()
+        tasks = await self._select_tasks()
+        groups = await self._run_groups(tasks)
+        admitted = [group for group in groups if group.is_admitted]
+        trained = None
+        if admitted:
+            trained = await self._train(admitted)
+            await self._publish(trained)
+        return await self._report(groups, trained)
+
+    async def _select_tasks(self) -> tuple[TaskRef, ...]:
+        config = self._iteration.config
+        selected = await call(
+            activities.select_tasks,
+            SelectTasksRequest(
+                environments=config.environments,
+                split="train",
+                num_tasks=config.iteration.num_tasks,
+                seed=seeds.derive(config.seed, "tasks", self._iteration.index),
+            ),
+            summary=f"select {config.iteration.num_tasks} tasks",
+        )
+        return selected.tasks
+
+    async def _run_groups(self, tasks: tuple[TaskRef, ...]) -> list[GroupResult]:
+        self._show(f"running {len(tasks)} groups")
+        with self._watch.timing("rollout"):
+            return await FanOut(
+                loop_id=self._iteration.loop_id,
+                iteration=self._iteration.index,
+                prefix=self._prefix,
+                kind="training",
+                config=self._iteration.config,
+                checkpoint=self._iteration.checkpoint,
+                group_size=self._iteration.config.iteration.group_size,
+            ).run(tasks)
+
+    async def _train(self, groups: list[GroupResult]) -> TrainStepResult:
+        """Gather the admitted groups and update the policy on them."""
+        self._show(f"training on {len(groups)} groups")
+        config, parent = self._iteration.config, self._iteration.checkpoint
+        with self._watch.timing("batch"):
+            built = await call(
+                activities.build_batch,
+                BuildBatchRequest(
+                    prefix=self._prefix,
+                    groups=tuple(group.manifest for group in groups if group.manifest),
+                ),
+                summary=f"batch of {len(groups)} groups",
+                profile=config.profile,
+            )
+        version = parent.policy.version + 1
+        with self._watch.timing("train"):
+            return await call(
+                activities.train_step,
+                TrainStepRequest(
+                    prefix=self._prefix,
+                    parent=parent,
+                    policy=parent.policy.model_copy(update={"version": version}),
+                    batch=built.batch,
+                    config=config.train,
+                    temperature=config.sampling.temperature,
+                    seed=seeds.derive(config.seed, "train", self._iteration.index),
+                ),
+                summary=f"version {version} from {built.num_trajectories} trajectories, "
+                f"{built.num_trained_tokens} tokens",
+                profile=config.profile,
+            )
+
+    async def _publish(self, trained: TrainStepResult) -> None:
+        self._show(f"publishing version {trained.checkpoint.policy.version}")
+        engine = self._iteration.config.engines[0].name
+        with self._watch.timing("publish"):
+            await call(
+                activities.load_policy,
+                LoadPolicyRequest(
+                    engine=engine, holder=self._iteration.holder, checkpoint=trained.checkpoint
+                ),
+                summary=f"publish {trained.checkpoint.policy.label}",
+                queue=queues.engine_queue(engine),
+                profile=self._iteration.config.profile,
+            )
+
+    async def _report(
+        self, groups: list[GroupResult], trained: TrainStepResult | None
+    ) -> IterationResult:
+        report = await call(
+            activities.write_report,
+            WriteReportRequest(
+                prefix=self._prefix,
+                name="iteration",
+                groups=tuple(group.manifest for group in groups if group.manifest),
+            ),
+            summary="breakdown of the iteration",
+        )
+        config = self._iteration.config.iteration
+        totals = summaries.total(groups, num_asked=len(groups) * config.group_size)
+        checkpoint = trained.checkpoint if trained else self._iteration.checkpoint
+        return IterationResult(
+            index=self._iteration.index,
+            outcome="trained" if trained else "skipped_no_signal",
+            policy_version=checkpoint.policy.version,
+            checkpoint=checkpoint,
+            num_episodes=totals.num_episodes,
+            num_failed=totals.num_failed,
+            num_lost=totals.num_lost,
+            num_groups=len(groups),
+            num_admitted=totals.num_admitted,
+            pass_rate=totals.pass_rate,
+            first_pass_rate=totals.first_pass_rate,
+            mean_reward=totals.mean_reward,
+            num_completion_tokens=totals.num_completion_tokens,
+            seconds=self._watch.seconds(),
+            metrics=trained.metrics if trained else {},
+            report=report,
+        )
+
+    def _show(self, phase: str) -> None:
+        workflow.set_current_details(f"**Iteration {self._iteration.index}**: {phase}")

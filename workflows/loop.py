@@ -1,0 +1,339 @@
+"""The loop: iterations one after another, operated by updates."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, ChildWorkflowError
+
+from loopwright.contracts import activities, ids
+from loopwright.contracts.evaluations import EvaluationInput, EvaluationResult
+from loopwright.contracts.iterations import (
+    IterationInput,
+    IterationResult,
+    LoopInput,
+    LoopPhase,
+    LoopProgress,
+    LoopResult,
+    LoopState,
+    RunIterationsRequest,
+    StopRequest,
+)
+from loopwright.contracts.policies import CheckpointRef, PolicyVersion
+from loopwright.contracts.training import ImportPolicyRequest
+from loopwright.core import stopping
+
+with workflow.unsafe.imports_passed_through():
+    from loopwright.workflows import search_attributes
+    from loopwright.workflows.causes import failure_of, is_cancellation
+    from loopwright.workflows.engine_lease import EngineLease
+    from loopwright.workflows.evaluation import EvaluationWorkflow
+    from loopwright.workflows.iteration import IterationWorkflow
+    from loopwright.workflows.options import call
+
+Result = TypeVar("Result")
+
+ITERATIONS_PER_RUN = 50
+"""Iterations after which the loop continues as new, with no child open."""
+
+
+@workflow.defn(name=ids.LOOP)
+class LoopWorkflow:
+    """Durable life of one loop, ``loop/L``.
+
+    An entity: it runs the iterations it was asked for, then ends, or idles when its number is
+    left open. Operated by the updates ``run_iterations``, ``pause``, ``resume`` and ``stop``;
+    read by the query ``progress``. It holds the lease of its engine only while it works.
+    """
+
+    @workflow.init
+    def __init__(self, loop: LoopInput) -> None:
+        self._loop = loop
+        self._config = loop.config
+        self._state = loop.state or LoopState(
+            uid=workflow.info().first_execution_run_id[:8],
+            num_requested=loop.config.num_iterations,
+        )
+        self._lease = EngineLease(loop.config.engines[0].name)
+        self._phase: LoopPhase = "starting"
+        self._detail = ""
+        self._stop: StopRequest | None = None
+        self._num_this_run = 0
+        self._child: asyncio.Task[Any] | None = None
+
+    @workflow.run
+    async def run(self, loop: LoopInput) -> LoopResult:
+        try:
+            await self._import_policy()
+            await self._evaluate_base()
+            while not self._is_over():
+                await self._wait_for_work()
+                await self._run_iteration()
+                await self._continue_as_new_if_long()
+            await self._evaluate_final()
+        finally:
+            await self._lease.release()
+        self._show("ended")
+        return self._result()
+
+    async def _import_policy(self) -> None:
+        """Make version 0 from the model the configuration names."""
+        if self._state.checkpoint is not None:
+            return
+        policy = PolicyVersion(policy_id=f"{self._loop.loop_id}-{self._state.uid}", version=0)
+        checkpoint = await call(
+            activities.import_policy,
+            ImportPolicyRequest(
+                model=self._config.policy.model, policy=policy, prefix=self._prefix()
+            ),
+            summary=f"import {self._config.policy.model}",
+            profile=self._config.profile,
+        )
+        self._update_state(checkpoint=checkpoint)
+
+    async def _evaluate_base(self) -> None:
+        if self._config.evaluation.at_start and self._state.base_evaluation is None:
+            self._update_state(base_evaluation=await self._evaluate("base"))
+
+    async def _wait_for_work(self) -> None:
+        """Return when there is an iteration to run or the loop is to end."""
+        if not self._has_work():
+            await self._lease.release()
+            self._show("paused" if self._state.is_paused else "idle")
+            await workflow.wait_condition(lambda: self._has_work() or self._is_over())
+
+    async def _run_iteration(self) -> None:
+        if self._is_over() or not await self._acquire_engine():
+            return
+        index = self._state.num_done + 1
+        self._show("iterating", f"iteration {index}")
+        result = await self._run_child(f"iteration {index}", self._start_iteration(index))
+        if result is not None:
+            self._record(result)
+        if stopping.evaluation_is_due(self._state.num_done, self._config.evaluation.every):
+            await self._evaluate(f"iteration-{self._state.num_done:06d}")
+
+    async def _start_iteration(self, index: int) -> IterationResult:
+        checkpoint = self._checkpoint()
+        return await workflow.execute_child_workflow(
+            IterationWorkflow.run,
+            IterationInput(
+                loop_id=self._loop.loop_id,
+                loop_uid=self._state.uid,
+                index=index,
+                config=self._config,
+                checkpoint=checkpoint,
+                holder=workflow.info().workflow_id,
+            ),
+            id=ids.iteration_path(workflow.info().workflow_id, index),
+            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+            search_attributes=search_attributes.at_start(
+                loop_id=self._loop.loop_id,
+                iteration=index,
+                policy_version=checkpoint.policy.version,
+            ),
+            static_summary=f"iteration {index} of {self._loop.loop_id}",
+        )
+
+    async def _continue_as_new_if_long(self) -> None:
+        is_long = workflow.info().is_continue_as_new_suggested()
+        if self._is_over() or not (is_long or self._num_this_run >= ITERATIONS_PER_RUN):
+            return
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self._lease.hand_over()
+        workflow.continue_as_new(self._loop.model_copy(update={"state": self._state}))
+
+    async def _evaluate_final(self) -> None:
+        wants = self._config.evaluation.at_end and self._stop is None
+        if wants and self._state.final_evaluation is None:
+            self._update_state(final_evaluation=await self._evaluate("final"))
+
+    async def _evaluate(self, name: str) -> EvaluationResult | None:
+        """Evaluate the present version; None when the loop was stopped meanwhile."""
+        if not await self._acquire_engine():
+            return None
+        self._show("evaluating", f"{name} policy, version {self._checkpoint().policy.version}")
+        result = await self._run_child(f"evaluation {name}", self._start_evaluation(name))
+        if result is not None:
+            self._count(result.num_episodes, result.num_lost)
+        return result
+
+    async def _start_evaluation(self, name: str) -> EvaluationResult:
+        checkpoint = self._checkpoint()
+        return await workflow.execute_child_workflow(
+            EvaluationWorkflow.run,
+            EvaluationInput(
+                prefix=ids.evaluation_path(self._prefix(), name),
+                name=name,
+                loop_id=self._loop.loop_id,
+                iteration=self._state.num_done,
+                config=self._config,
+                checkpoint=checkpoint,
+                holder=workflow.info().workflow_id,
+                num_tasks=self._config.evaluation.num_tasks,
+                samples=self._config.evaluation.samples,
+            ),
+            id=ids.evaluation_path(workflow.info().workflow_id, name),
+            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+            search_attributes=search_attributes.at_start(
+                loop_id=self._loop.loop_id,
+                iteration=self._state.num_done,
+                policy_version=checkpoint.policy.version,
+            ),
+            static_summary=f"evaluation {name} of {self._loop.loop_id}",
+        )
+
+    async def _acquire_engine(self) -> bool:
+        """Hold the engine's lease with the present version served; False when stopped."""
+        if not self._lease.is_held:
+            self._show("waiting_for_engine")
+            await self._lease.acquire(
+                self._checkpoint(), on_wait=self._wait_for_holder, is_given_up=self._is_stopped
+            )
+        return self._lease.is_held and not self._is_stopped()
+
+    def _wait_for_holder(self, holder: str) -> None:
+        engine = self._config.engines[0].name
+        self._show("waiting_for_engine", f"engine {engine} is leased to {holder}")
+
+    def _record(self, result: IterationResult) -> None:
+        self._num_this_run += 1
+        row = result.model_copy(update={"checkpoint": None, "report": None})
+        self._update_state(
+            checkpoint=result.checkpoint,
+            num_done=result.index,
+            results=(*self._state.results, row)[-ITERATIONS_PER_RUN:],
+        )
+        self._count(result.num_episodes, result.num_lost)
+
+    def _count(self, num_episodes: int, num_lost: int) -> None:
+        self._update_state(
+            num_episodes=self._state.num_episodes + num_episodes,
+            num_lost=self._state.num_lost + num_lost,
+        )
+
+    async def _run_child(self, name: str, child: Coroutine[Any, Any, Result]) -> Result | None:
+        """Await a child workflow; None when an update stopped it. Its failure ends the loop."""
+        self._child = asyncio.ensure_future(child)
+        try:
+            return await self._child
+        except (ChildWorkflowError, asyncio.CancelledError) as error:
+            if is_cancellation(error):
+                if self._is_stopped() and workflow.cancellation_reason() is None:
+                    return None
+                raise
+            raise self._failed(name, error) from error
+        finally:
+            self._child = None
+
+    def _failed(self, name: str, error: BaseException) -> ApplicationError:
+        failure = failure_of(error)
+        return ApplicationError(
+            f"{name} failed: {failure.message}", type=failure.type, non_retryable=True
+        )
+
+    def _has_work(self) -> bool:
+        if self._state.is_paused or self._is_stopped():
+            return False
+        requested = self._state.num_requested
+        return requested is not None and self._state.num_done < requested
+
+    def _is_over(self) -> bool:
+        """Tell whether no iteration will follow."""
+        if self._is_stopped():
+            return True
+        if self._config.num_iterations is None or self._state.is_paused:
+            return False
+        rates = [result.first_pass_rate for result in self._state.results]
+        is_reached = stopping.target_is_reached(rates, self._config.target_pass_rate)
+        return is_reached or not self._has_work()
+
+    def _is_stopped(self) -> bool:
+        return self._stop is not None
+
+    def _checkpoint(self) -> CheckpointRef:
+        assert self._state.checkpoint is not None
+        return self._state.checkpoint
+
+    def _prefix(self) -> str:
+        return ids.loop_prefix(self._loop.loop_id, self._state.uid)
+
+    def _update_state(self, **changes: object) -> None:
+        self._state = self._state.model_copy(update=changes)
+
+    def _show(self, phase: LoopPhase, detail: str = "") -> None:
+        self._phase, self._detail = phase, detail
+        done, asked = self._state.num_done, self._state.num_requested
+        workflow.set_current_details(
+            f"**{phase.replace('_', ' ')}** {detail}\n\n{done} of {asked} iterations done"
+        )
+
+    def _result(self) -> LoopResult:
+        state = self._state
+        return LoopResult(
+            loop_id=self._loop.loop_id,
+            outcome="stopped" if self._is_stopped() else "completed",
+            checkpoint=state.checkpoint,
+            num_iterations=state.num_done,
+            num_episodes=state.num_episodes,
+            num_lost=state.num_lost,
+            base_evaluation=state.base_evaluation,
+            final_evaluation=state.final_evaluation,
+            results=state.results,
+        )
+
+    @workflow.update
+    async def run_iterations(self, request: RunIterationsRequest) -> int:
+        """Ask for more iterations; gives the number the loop will then have done."""
+        asked = max(self._state.num_requested or 0, self._state.num_done)
+        self._update_state(num_requested=asked + request.num_iterations)
+        return asked + request.num_iterations
+
+    @run_iterations.validator
+    def _check_run_iterations(self, request: RunIterationsRequest) -> None:
+        self._refuse_when_ending()
+
+    @workflow.update
+    async def pause(self) -> None:
+        """Finish the running iteration, then wait."""
+        self._update_state(is_paused=True)
+
+    @pause.validator
+    def _check_pause(self) -> None:
+        self._refuse_when_ending()
+
+    @workflow.update
+    async def resume(self) -> None:
+        """Go on after a pause."""
+        self._update_state(is_paused=False)
+
+    @workflow.update
+    async def stop(self, request: StopRequest) -> None:
+        """End the loop: after the running iteration, or now."""
+        self._stop = request
+        if request.now and self._child is not None:
+            self._child.cancel()
+
+    @workflow.query
+    def progress(self) -> LoopProgress:
+        """Give the live state."""
+        state = self._state
+        return LoopProgress(
+            loop_id=self._loop.loop_id,
+            uid=state.uid,
+            phase=self._phase,
+            detail=self._detail,
+            iteration=state.num_done + (1 if self._phase == "iterating" else 0),
+            num_requested=state.num_requested,
+            policy_version=state.checkpoint.policy.version if state.checkpoint else 0,
+            results=state.results,
+            base_evaluation=state.base_evaluation,
+            final_evaluation=state.final_evaluation,
+            num_episodes=state.num_episodes,
+            num_lost=state.num_lost,
+        )
+
+    def _refuse_when_ending(self) -> None:
+        if self._is_stopped() or self._phase == "ended":
+            raise ValueError(f"loop {self._loop.loop_id} is ending; start it anew instead")

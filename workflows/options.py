@@ -1,0 +1,106 @@
+"""Timeouts, retries and queue of each activity, side by side."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio import activity, workflow
+from temporalio.common import Priority as TemporalPriority
+from temporalio.common import RetryPolicy
+
+from loopwright.contracts import queues
+from loopwright.contracts.configs import Profile
+from loopwright.contracts.episodes import EpisodeKind, Priority
+from loopwright.contracts.failures import NON_RETRYABLE_TYPES
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+HEARTBEAT_TIMEOUT: dict[Profile, timedelta] = {
+    "embedded": timedelta(seconds=20),
+    "cluster": timedelta(seconds=120),
+    "many_open": timedelta(seconds=300),
+}
+"""Longer than the Temporal server takes to restart, or an outage re-runs all that is in flight."""
+
+PRIORITY_KEY: dict[EpisodeKind, int] = {"evaluation": 2, "training": 3, "audit": 4}
+"""Evaluations hold an iteration up, so they go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one activity is called; attempts are unlimited within ``schedule_to_close``."""
+
+    start_to_close: timedelta
+    schedule_to_close: timedelta
+    queue: str | None = None
+    """None where the caller names it."""
+    heartbeats: bool = False
+
+
+def _options(
+    start_to_close: float, schedule_to_close: float, queue: str | None, *, heartbeats: bool = False
+) -> Options:
+    return Options(
+        timedelta(minutes=start_to_close), timedelta(minutes=schedule_to_close), queue, heartbeats
+    )
+
+
+# activity                     minutes: one attempt, all attempts; queue
+TABLE: dict[str, Options] = {
+    "control.select_tasks": _options(1, 30, queues.CONTROL),
+    "control.score_group": _options(1, 30, queues.CONTROL),
+    "control.write_report": _options(5, 30, queues.CONTROL),
+    "episode.take_turns": _options(30, 120, queues.EPISODE, heartbeats=True),
+    "episode.grade_episode": _options(10, 120, queues.EPISODE, heartbeats=True),
+    "engine.acquire_lease": _options(1, 60, None),
+    "engine.release_lease": _options(1, 10, None),
+    "engine.load_policy": _options(10, 60, None, heartbeats=True),
+    "trainer.import_policy": _options(30, 120, queues.TRAINER, heartbeats=True),
+    "trainer.build_batch": _options(30, 120, queues.TRAINER, heartbeats=True),
+    "trainer.train_step": _options(24 * 60, 48 * 60, queues.TRAINER, heartbeats=True),
+}
+
+RETRY = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    backoff_coefficient=2.0,
+    maximum_interval=timedelta(seconds=15),
+    non_retryable_error_types=list(NON_RETRYABLE_TYPES),
+)
+
+
+async def call(
+    signature: Callable[[Request], Awaitable[Result]],
+    request: Request,
+    *,
+    summary: str,
+    queue: str | None = None,
+    profile: Profile = "embedded",
+    priority: Priority | None = None,
+) -> Result:
+    """Run an activity by its declared signature, with the options of its row."""
+    definition = activity._Definition.must_from_callable(signature)
+    options = TABLE[str(definition.name)]
+    return await workflow.execute_activity(
+        signature,
+        request,
+        task_queue=queue or options.queue,
+        start_to_close_timeout=options.start_to_close,
+        schedule_to_close_timeout=options.schedule_to_close,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT[profile] if options.heartbeats else None,
+        retry_policy=RETRY,
+        summary=summary,
+        priority=temporal_priority(priority),
+    )
+
+
+def temporal_priority(priority: Priority | None) -> TemporalPriority:
+    """Translate a priority; None inherits the workflow's."""
+    if priority is None:
+        return TemporalPriority.default
+    return TemporalPriority(
+        priority_key=priority.key,
+        fairness_key=priority.fairness_key or None,
+        fairness_weight=priority.fairness_weight,
+    )
