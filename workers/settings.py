@@ -22,7 +22,7 @@ class Settings(Contract):
     """None takes the credentials that boto3 finds."""
     s3_secret_key: str | None = None
     s3_region: str = "us-east-1"
-    engine_urls: dict[str, str] = {}
+    engine_urls: dict[str, str] = Field(default_factory=dict)
     """Base URL of each engine's server, by the engine's name."""
     engine_api_key: str | None = None
     engine: str = "main"

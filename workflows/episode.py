@@ -32,6 +32,7 @@ class EpisodeWorkflow:
 
     @workflow.run
     async def run(self, episode: EpisodeInput) -> EpisodeResult:
+        """Play and grade the episode."""
         self._episode = episode
         self._head = episode.resume_from or TurnHead(num_turns=0, digest="")
         self._deadline = workflow.now().timestamp() + episode.budgets.max_seconds

@@ -25,6 +25,7 @@ class EvaluationWorkflow:
 
     @workflow.run
     async def run(self, evaluation: EvaluationInput) -> EvaluationResult:
+        """Evaluate the version on every task."""
         self._evaluation = evaluation
         self._watch = Stopwatch()
         tasks = await self._select_tasks()

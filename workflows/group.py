@@ -29,6 +29,7 @@ class GroupWorkflow:
 
     @workflow.run
     async def run(self, group: GroupInput) -> GroupResult:
+        """Run the episodes, then score them."""
         self._group = group
         episodes = await self._run_episodes()
         return await self._score(episodes)

@@ -31,6 +31,7 @@ class IterationWorkflow:
 
     @workflow.run
     async def run(self, iteration: IterationInput) -> IterationResult:
+        """Collect experience, then learn from it."""
         self._iteration = iteration
         self._prefix = ids.iteration_path(
             ids.loop_prefix(iteration.loop_id, iteration.loop_uid), iteration.index

@@ -64,6 +64,7 @@ class LoopWorkflow:
 
     @workflow.run
     async def run(self, loop: LoopInput) -> LoopResult:
+        """Run the iterations asked for, between an evaluation before and one after."""
         try:
             await self._import_policy()
             await self._evaluate_base()
@@ -215,9 +216,10 @@ class LoopWorkflow:
 
     async def _run_child(self, name: str, child: Coroutine[Any, Any, Result]) -> Result | None:
         """Await a child workflow; None when an update stopped it. Its failure ends the loop."""
-        self._child = asyncio.ensure_future(child)
+        task: asyncio.Task[Result] = asyncio.create_task(child)
+        self._child = task
         try:
-            return await self._child
+            return await task
         except (ChildWorkflowError, asyncio.CancelledError) as error:
             if is_cancellation(error):
                 if self._is_stopped() and workflow.cancellation_reason() is None:

@@ -29,7 +29,7 @@ class EnvironmentConfig(Contract):
     id: str = "program_steps"
     weight: float = Field(default=1.0, gt=0)
     """Share of an iteration's tasks, relative to the other environments."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the environment, which checks them."""
 
 

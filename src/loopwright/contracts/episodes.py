@@ -116,7 +116,7 @@ class EpisodeResult(Contract):
     verdict: Verdict = Verdict.NO_VERDICT
     reward: float | None = None
     """The rubric's number; None when the episode could not be graded."""
-    components: dict[str, Component] = {}
+    components: dict[str, Component] = Field(default_factory=dict)
     num_turns: int = 0
     num_completion_tokens: int = 0
     first_answer_passed: bool = False

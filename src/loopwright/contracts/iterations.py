@@ -72,9 +72,9 @@ class IterationResult(Contract):
     """Share of valid episodes whose first answer passed."""
     mean_reward: float | None = None
     num_completion_tokens: int = 0
-    seconds: dict[str, float] = {}
+    seconds: dict[str, float] = Field(default_factory=dict)
     """Wall seconds by phase: rollout, batch, train, publish, total."""
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float] = Field(default_factory=dict)
     """Metrics of the update."""
     report: ArtifactRef | None = None
 

@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any, Literal
 
+from pydantic import Field
+
 from loopwright.contracts.base import SCHEMA_VERSION, Contract
 from loopwright.contracts.policies import VersionSpan
 
@@ -20,7 +22,7 @@ class ToolCall(Contract):
     """A call of a named tool by the model."""
 
     name: str
-    arguments: JsonObject = {}
+    arguments: JsonObject = Field(default_factory=dict)
 
 
 class StopReason(StrEnum):

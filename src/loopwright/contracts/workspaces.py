@@ -43,7 +43,7 @@ class Workspace(Contract):
     """The files of an episode as a value; equal files give equal digests.
 
     Example:
-        ``Workspace.of({"answer.py": b"def f(x):\\n    return x\\n"}).digest``
+        ``Workspace.of({"answer.py": b"x = 1"}).digest``
     """
 
     files: tuple[WorkspaceFile, ...] = ()
@@ -83,7 +83,7 @@ class CommandRequest(Contract):
     """Program and arguments, as seen inside."""
     stdin: bytes = b""
     """Bytes given on standard input."""
-    env: dict[str, str] = {}
+    env: dict[str, str] = Field(default_factory=dict)
     """Variables added to the jail's own small environment."""
     limits: Limits = Limits()
     collect: bool = True
