@@ -1,0 +1,44 @@
+"""Fixtures that several folders use."""
+
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from temporalio.testing import WorkflowEnvironment
+
+from loopwright.sdk.plugin import plugin
+
+SEARCH_ATTRIBUTES = {
+    "LoopName": "Keyword",
+    "TaskId": "Keyword",
+    "StopReason": "Keyword",
+    "EpisodeStatus": "Keyword",
+    "Iteration": "Int",
+    "PolicyVersion": "Int",
+    "Reward": "Double",
+}
+
+
+def binary(name: str) -> str:
+    """Find a program that a Python package of this environment ships."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    assert found, f"{name} is not installed; run `make setup`"
+    return found
+
+
+@pytest.fixture
+async def temporal() -> AsyncIterator[WorkflowEnvironment]:
+    """Give the real Temporal server, with a clock of its own for each workflow."""
+    arguments = ["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"]
+    arguments += ["--dynamic-config-value", "history.transferProcessorMaxPollRPS=200"]
+    arguments += ["--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="0s"']
+    for name, kind in SEARCH_ATTRIBUTES.items():
+        arguments += ["--search-attribute", f"{name}={kind}"]
+    async with await WorkflowEnvironment.start_time_skipping_v2(
+        dev_server_existing_path=binary("temporal"),
+        dev_server_extra_args=arguments,
+        plugins=[plugin(is_sandboxed=True)],
+    ) as environment:
+        yield environment

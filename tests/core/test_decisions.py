@@ -1,0 +1,134 @@
+"""Admission, budgets, task selection, stopping, seeds and ids."""
+
+import pytest
+
+from loopwright.contracts import ids
+from loopwright.contracts.configs import EpisodeConfig
+from loopwright.contracts.groups import GroupResult
+from loopwright.contracts.policies import SamplingParams
+from loopwright.contracts.tasks import TaskRef
+from loopwright.contracts.turns import StopReason
+from loopwright.core import admission, budgets, curriculum, seeds, stopping, summaries
+
+SAMPLING = SamplingParams(max_tokens=50)
+BUDGETS = EpisodeConfig(max_turns=2, max_tokens=100)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "reason"),
+    [
+        ([0.0, 1.0, 0.0, 1.0], ""),
+        ([0.0, 1.0, 1.0, None], ""),
+        ([0.0, 1.0, None, None], "too few valid"),
+        ([1.0, None], "too few valid"),
+        ([1.0, 1.0, 1.0, 1.0], "no signal"),
+        ([None, None], "too few valid"),
+    ],
+)
+def test_group_needs_enough_valid_and_different_rewards(
+    rewards: list[float | None], reason: str
+) -> None:
+    assert admission.refusal(rewards).startswith(reason)
+    assert bool(admission.refusal(rewards)) == bool(reason)
+
+
+@pytest.mark.parametrize(("prompt", "left"), [(10, 50), (60, 40), (100, 0), (130, 0)])
+def test_completion_fits_turn_and_episode_budget(prompt: int, left: int) -> None:
+    assert budgets.completion_tokens(prompt, sampling=SAMPLING, budgets=BUDGETS) == left
+
+
+def test_no_turn_begins_after_the_deadline_or_without_tokens() -> None:
+    common = {"sampling": SAMPLING, "budgets": BUDGETS}
+    stop = budgets.stop_before_turn
+    assert stop(prompt_tokens=9, now=1, deadline=2, **common) is None  # type: ignore[arg-type]
+    assert stop(prompt_tokens=9, now=2, deadline=2, **common) == "timeout"  # type: ignore[arg-type]
+    assert stop(prompt_tokens=100, now=1, deadline=2, **common) == "max_tokens"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("num_turns", "finish_reason", "asked", "stop"),
+    [
+        (1, "stop", None, None),
+        (1, "stop", StopReason.COMPLETED, StopReason.COMPLETED),
+        (1, "length", StopReason.COMPLETED, StopReason.MAX_TOKENS),
+        (2, "stop", None, StopReason.MAX_TURNS),
+    ],
+)
+def test_turn_ends_the_episode_for_one_clear_reason(
+    num_turns: int, finish_reason: str, asked: StopReason | None, stop: StopReason | None
+) -> None:
+    got = budgets.stop_after_turn(
+        num_turns=num_turns, finish_reason=finish_reason, asked=asked, budgets=BUDGETS
+    )
+    assert got == stop
+
+
+def test_shares_follow_the_weights_and_add_up() -> None:
+    assert curriculum.shares([1.0, 1.0, 1.0], 10) == [4, 3, 3]
+    assert curriculum.shares([3.0, 1.0], 8) == [6, 2]
+
+
+def test_same_seed_chooses_the_same_distinct_tasks() -> None:
+    tasks = [TaskRef(environment="e", task_id=str(i)) for i in range(50)]
+    chosen = curriculum.choose(tasks, 20, 7)
+    assert chosen == curriculum.choose(tasks, 20, 7)
+    assert len({task.task_id for task in chosen}) == 20
+    with pytest.raises(ValueError, match="51 tasks asked for, 50"):
+        curriculum.choose(tasks, 51, 7)
+
+
+def test_target_must_be_reached_twice_in_a_row() -> None:
+    assert stopping.target_is_reached([0.1, 0.9, 0.9], 0.9)
+    assert not stopping.target_is_reached([0.9, 0.9, 0.8], 0.9)
+    assert not stopping.target_is_reached([0.9], 0.9)
+    assert not stopping.target_is_reached([0.9, 0.9], None)
+
+
+def test_seeds_tell_names_and_numbers_apart() -> None:
+    assert seeds.derive("a", 1) == seeds.derive("a", 1)
+    distinct = [seeds.derive("a", 1), seeds.derive("a", "1"), seeds.derive("a1"), seeds.derive(1)]
+    assert len(set(distinct)) == 4
+    assert all(0 <= seed < 2**31 for seed in distinct)
+
+
+HOSTILE = [
+    "a/b",
+    "a:b",
+    "..",
+    ".",
+    "",
+    "é",
+    "e\u0301",
+    "~2f",
+    "a~b",
+    "x" * 300,
+    "x" * 301,
+    "\x00",
+    "A",
+    "a",
+]
+
+
+def test_hostile_task_ids_give_distinct_single_path_segments() -> None:
+    slugs = [ids.slug(text) for text in HOSTILE]
+    assert len(set(slugs)) == len(HOSTILE)
+    assert all("/" not in slug and slug not in (".", "..") and len(slug) <= 80 for slug in slugs)
+
+
+def test_totals_count_what_was_asked_and_never_recorded_as_lost() -> None:
+    group = GroupResult(
+        task=TaskRef(environment="e", task_id="t"),
+        num_episodes=7,
+        num_valid=6,
+        num_passed=3,
+        num_first_passed=2,
+        mean_reward=0.5,
+        num_completion_tokens=70,
+        is_admitted=True,
+        reason="",
+        manifest=None,
+    )
+    totals = summaries.total([group], num_asked=8)
+    assert (totals.num_failed, totals.num_lost) == (1, 1)
+    assert (totals.pass_rate, totals.first_pass_rate) == (0.5, 1 / 3)
+    assert summaries.total([], num_asked=8).pass_rate is None

@@ -1,0 +1,71 @@
+"""Workers whose activities are fakes."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from importlib import import_module
+from typing import Any
+
+import pytest
+from temporalio.client import Client, WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from loopwright.contracts import ids, queues
+from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig, TrainConfig
+from loopwright.contracts.iterations import LoopInput
+from loopwright.workers.pools import POOLS
+from tests.fakes import FakeActivities
+
+
+def resolve(target: str) -> Any:
+    """Import what ``module:name`` names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+WORKFLOWS = [resolve(target) for pool in POOLS.values() for target in pool.workflows]
+
+
+@pytest.fixture
+def fakes() -> FakeActivities:
+    return FakeActivities()
+
+
+@pytest.fixture
+async def client(temporal: WorkflowEnvironment, fakes: FakeActivities) -> AsyncIterator[Client]:
+    """Give a client whose server has a worker with fakes on every queue."""
+    async with AsyncExitStack() as stack:
+        for queue in (queues.CONTROL, queues.EPISODE, queues.TRAINER, queues.engine_queue("main")):
+            worker = Worker(
+                temporal.client, task_queue=queue, workflows=WORKFLOWS, activities=fakes.all()
+            )
+            await stack.enter_async_context(worker)
+        yield temporal.client
+
+
+def small_config(**changes: Any) -> LoopConfig:
+    """Make a loop of two iterations of three groups of four, without evaluations."""
+    base = LoopConfig(
+        iteration=IterationConfig(num_tasks=3, group_size=4),
+        evaluation=EvaluationConfig(num_tasks=2, samples=2, at_start=False, at_end=False),
+        train=TrainConfig(num_minibatches=1),
+        num_iterations=2,
+    )
+    return base.model_copy(update=changes)
+
+
+async def start_loop(
+    client: Client, config: LoopConfig, loop_id: str | None = None
+) -> WorkflowHandle[Any, Any]:
+    """Start a loop under a name of its own."""
+    loop_id = loop_id or f"l{uuid.uuid4().hex[:8]}"
+    from loopwright.contracts.iterations import LoopResult
+
+    return await client.start_workflow(
+        ids.LOOP,
+        LoopInput(loop_id=loop_id, config=config),
+        id=ids.loop_workflow_id(loop_id),
+        task_queue=queues.CONTROL,
+        result_type=LoopResult,
+    )

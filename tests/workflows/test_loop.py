@@ -1,0 +1,181 @@
+"""The loop, with fake activities on the real server."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from temporalio.client import (
+    Client,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+)
+from temporalio.exceptions import ApplicationError
+
+from loopwright.contracts.configs import EvaluationConfig
+from loopwright.contracts.iterations import LoopProgress, RunIterationsRequest, StopRequest
+from tests.fakes import FakeActivities
+from tests.workflows.conftest import small_config, start_loop
+
+
+async def progress(handle: WorkflowHandle[Any, Any]) -> LoopProgress:
+    return await handle.query("progress", result_type=LoopProgress)
+
+
+async def until_phase(handle: WorkflowHandle[Any, Any], *phases: str) -> LoopProgress:
+    while (state := await progress(handle)).phase not in phases:
+        await asyncio.sleep(0.02)
+    return state
+
+
+async def test_loop_runs_the_iterations_it_was_asked_for(
+    client: Client, fakes: FakeActivities
+) -> None:
+    result = await (await start_loop(client, small_config())).result()
+    assert (result.outcome, result.num_iterations) == ("completed", 2)
+    assert result.checkpoint.policy.version == 2
+    assert result.num_episodes == 24
+    assert result.num_lost == 0
+    assert fakes.counts()["episode.take_turns"] == 24
+
+
+async def test_each_iteration_acts_with_the_version_the_last_one_made(
+    client: Client, fakes: FakeActivities
+) -> None:
+    await (await start_loop(client, small_config())).result()
+    versions = [r.episode.policy.version for r in fakes.requests("episode.take_turns")]
+    assert versions == [0] * 12 + [1] * 12
+    published = [r.checkpoint.policy.version for r in fakes.requests("engine.load_policy")]
+    assert published == [0, 1, 2]
+
+
+async def test_base_and_final_policy_are_evaluated_on_the_same_tasks(
+    client: Client, fakes: FakeActivities
+) -> None:
+    config = small_config(evaluation=EvaluationConfig(num_tasks=2, samples=2))
+    result = await (await start_loop(client, config)).result()
+    assert result.base_evaluation.policy_version == 0
+    assert result.final_evaluation.policy_version == 2
+    assert result.base_evaluation.first_pass_rate.mean == 0.5
+    heldout = [r for r in fakes.requests("control.select_tasks") if r.split == "heldout"]
+    assert heldout[0] == heldout[1]
+
+
+async def test_loop_without_signal_is_skipped_and_goes_on(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.reward = lambda request: 1.0
+    result = await (await start_loop(client, small_config())).result()
+    assert [row.outcome for row in result.results] == ["skipped_no_signal"] * 2
+    assert result.checkpoint.policy.version == 0
+    assert fakes.counts()["trainer.train_step"] == 0
+
+
+async def test_loop_ends_early_when_two_iterations_reach_the_target(client: Client) -> None:
+    config = small_config(num_iterations=9, target_pass_rate=0.5)
+    result = await (await start_loop(client, config)).result()
+    assert result.num_iterations == 2
+
+
+async def test_second_loop_waits_for_the_engine_and_says_for_whom(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.holder = "loop/other"
+    handle = await start_loop(client, small_config())
+    state = await until_phase(handle, "waiting_for_engine")
+    while "loop/other" not in state.detail:
+        state = await progress(handle)
+    fakes.holder = None
+    assert (await handle.result()).outcome == "completed"
+    assert fakes.holder is None
+
+
+async def test_stop_ends_the_loop_after_the_running_iteration(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await start_loop(client, small_config(num_iterations=5))
+    while not fakes.counts()["trainer.train_step"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("stop", StopRequest())
+    fakes.hold["trainer.train_step"].set()
+    result = await handle.result()
+    assert (result.outcome, result.num_iterations) == ("stopped", 1)
+
+
+async def test_stop_now_cancels_the_running_iteration_and_frees_the_engine(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.hold["episode.take_turns"] = asyncio.Event()
+    handle = await start_loop(client, small_config(num_iterations=5))
+    while not fakes.counts()["episode.take_turns"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("stop", StopRequest(now=True))
+    fakes.hold["episode.take_turns"].set()
+    result = await handle.result()
+    assert (result.outcome, result.num_iterations) == ("stopped", 0)
+    assert fakes.holder is None
+
+
+async def test_paused_loop_waits_until_it_is_resumed(client: Client, fakes: FakeActivities) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await start_loop(client, small_config())
+    while not fakes.counts()["trainer.train_step"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("pause")
+    fakes.hold["trainer.train_step"].set()
+    assert len((await until_phase(handle, "paused")).results) == 1
+    assert fakes.holder is None
+    await handle.execute_update("resume")
+    assert (await handle.result()).num_iterations == 2
+
+
+async def test_open_loop_idles_until_it_is_asked_for_iterations(client: Client) -> None:
+    handle = await start_loop(client, small_config(num_iterations=None))
+    await until_phase(handle, "idle")
+    total = await handle.execute_update("run_iterations", RunIterationsRequest(num_iterations=1))
+    assert total == 1
+    while not (await progress(handle)).results:
+        await asyncio.sleep(0.02)
+    await until_phase(handle, "idle")
+    await handle.execute_update("stop", StopRequest())
+    assert (await handle.result()).num_iterations == 1
+
+
+async def test_failed_training_ends_the_loop_with_its_reason_and_frees_the_engine(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.failures["trainer.train_step"] = [
+        ApplicationError("loss is nan", type="TrainingDiverged", non_retryable=True)
+    ]
+    handle = await start_loop(client, small_config())
+    with pytest.raises(WorkflowFailureError) as caught:
+        await handle.result()
+    assert isinstance(caught.value.cause, ApplicationError)
+    assert caught.value.cause.type == "TrainingDiverged"
+    assert "iteration 1 failed: " in str(caught.value.cause)
+    assert fakes.holder is None
+
+
+async def test_cancelled_loop_frees_the_engine(client: Client, fakes: FakeActivities) -> None:
+    fakes.hold["episode.take_turns"] = asyncio.Event()
+    handle = await start_loop(client, small_config())
+    while not fakes.counts()["episode.take_turns"]:
+        await asyncio.sleep(0.02)
+    await handle.cancel()
+    fakes.hold["episode.take_turns"].set()
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+    assert fakes.holder is None
+
+
+async def test_update_of_an_ending_loop_is_refused(client: Client, fakes: FakeActivities) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await start_loop(client, small_config())
+    while not fakes.counts()["trainer.train_step"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("stop", StopRequest())
+    with pytest.raises(WorkflowUpdateFailedError):
+        await handle.execute_update("run_iterations", RunIterationsRequest(num_iterations=1))
+    fakes.hold["trainer.train_step"].set()
+    await handle.result()
