@@ -1,0 +1,87 @@
+"""The composition root: settings and a pool become a running worker."""
+
+import asyncio
+import logging
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from loopwright.activities.failures import FailureInterceptor
+from loopwright.contracts import queues
+from loopwright.contracts.queues import Pool
+from loopwright.workers.connection import connect
+from loopwright.workers.pools import POOLS
+from loopwright.workers.settings import Settings
+
+_logger = logging.getLogger(__name__)
+
+_GRACE = timedelta(seconds=10)
+_CACHED_WORKFLOWS = 5000
+
+
+async def run_worker(pool: Pool, settings: Settings) -> None:
+    """Run one worker of a pool until SIGTERM or SIGINT, then let running activities end.
+
+    Raises:
+        UserError: a setting is wrong, or Temporal cannot be reached.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    client = await connect(settings)
+    async with AsyncExitStack() as stack:
+        compose = import_module(f"loopwright.workers.compose_{pool}").compose
+        activities = await compose(settings, client, stack)
+        async with _worker(pool, settings, client, activities):
+            _say_ready(pool)
+            await stop.wait()
+            _logger.info("%s worker stops", pool)
+
+
+def _worker(pool: Pool, settings: Settings, client: Client, activities: list[Any]) -> Worker:
+    at_once = _activities_at_once(pool, settings)
+    return Worker(
+        client,
+        task_queue=queues.engine_queue(settings.engine) if pool is Pool.ENGINE else str(pool),
+        workflows=[resolve(target) for target in POOLS[pool].workflows],
+        activities=activities,
+        activity_executor=ThreadPoolExecutor(at_once, thread_name_prefix="activity"),
+        interceptors=[FailureInterceptor()],
+        max_concurrent_activities=at_once,
+        max_cached_workflows=_CACHED_WORKFLOWS,
+        max_concurrent_workflow_tasks=32,
+        disable_eager_activity_execution=pool is Pool.EPISODE,
+        max_heartbeat_throttle_interval=timedelta(seconds=240),
+        graceful_shutdown_timeout=_GRACE,
+    )
+
+
+def _activities_at_once(pool: Pool, settings: Settings) -> int:
+    """Give the trainer one slot: it is one model on one device."""
+    return {Pool.CONTROL: 16, Pool.EPISODE: settings.max_episodes, Pool.ENGINE: 4}.get(pool, 1)
+
+
+def resolve(target: str) -> Any:
+    """Import what ``module:name`` or ``module:Class.name`` names."""
+    module, _, path = target.partition(":")
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _say_ready(pool: Pool) -> None:
+    """Tell whoever started the process that it polls: touch the file of LOOPWRIGHT_READY_FILE."""
+    _logger.info("%s worker polls", pool)
+    ready = os.environ.get("LOOPWRIGHT_READY_FILE")
+    if ready:
+        Path(ready).write_text(f"{os.getpid()}\n")

@@ -1,0 +1,51 @@
+"""What an episode worker is made of: engines, jails, and the threads that wait for them."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client
+
+from loopwright.activities.episode.grade_episode import GradeEpisode
+from loopwright.activities.episode.renderers import RendererCache
+from loopwright.activities.episode.resources import EpisodeResources
+from loopwright.activities.episode.take_turns import TakeTurns
+from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.vllm_engine import VllmEngine
+from loopwright.workers.settings import Settings
+from loopwright.workers.stores import open_store
+
+_STORE_THREADS = 16
+
+
+async def compose(
+    settings: Settings, client: Client, stack: AsyncExitStack
+) -> list[Callable[..., Any]]:
+    """Build the activities of the episode pool; the stack closes what they hold."""
+    store = open_store(settings, max_connections=_STORE_THREADS)
+    jail = stack.enter_context(NsjailJail(jail_root(settings), num_slots=settings.sandbox_slots))
+    engines = {
+        name: await stack.enter_async_context(VllmEngine(url, api_key=settings.engine_api_key))
+        for name, url in settings.engine_urls.items()
+    }
+    resources = EpisodeResources(
+        store=store,
+        engines=engines,
+        jail=jail,
+        store_threads=ThreadPoolExecutor(_STORE_THREADS, thread_name_prefix="store"),
+        jail_threads=ThreadPoolExecutor(settings.sandbox_slots, thread_name_prefix="jail"),
+    )
+    renderers = RendererCache(store, settings.state_dir / "tokenizers")
+    return [
+        TakeTurns(resources, renderers).take_turns,
+        GradeEpisode(resources).grade_episode,
+    ]
+
+
+def jail_root(settings: Settings) -> Path:
+    """Name the folder of this state's slots and mounts, which a jail's uid can reach."""
+    state = sha256(str(settings.state_dir.resolve()).encode()).hexdigest()[:12]
+    return Path("/run/loopwright") / state
