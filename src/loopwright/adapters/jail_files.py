@@ -1,0 +1,131 @@
+"""The folder that jails are made of: their root file system, the two helpers, and the policy."""
+
+import os
+import shutil
+import stat
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+from loopwright.adapters.mounts import mount_tmpfs
+from loopwright.contracts.failures import SandboxUnavailable
+
+DEPLOY = Path(str(files("loopwright"))) / "deploy" / "nsjail"
+"""Where configuration, policy and sources of the helpers are."""
+JAIL_ID = 1000
+"""User and group inside."""
+
+_FOLDERS = ("usr", "proc", "dev", "dev/shm", "tmp", "workspace", "etc")
+_TARGETS = ("dev/null", "dev/zero", "dev/urandom", "dev/random")
+_LINKS = {
+    "bin": "usr/bin",
+    "sbin": "usr/sbin",
+    "lib": "usr/lib",
+    "lib64": "usr/lib64",
+    "dev/fd": "/proc/self/fd",
+    "dev/stdin": "/proc/self/fd/0",
+    "dev/stdout": "/proc/self/fd/1",
+    "dev/stderr": "/proc/self/fd/2",
+}
+_ETC = {
+    "passwd": f"jail:x:{JAIL_ID}:{JAIL_ID}::/workspace:/bin/sh\n",
+    "group": f"jail:x:{JAIL_ID}:\n",
+    "hosts": "127.0.0.1 localhost jail\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+_DEVICES = {"null": 3, "zero": 5, "urandom": 9}
+"""Minor numbers of memory devices, major 1."""
+
+
+def build_jail_files(folder: Path, deploy: Path = DEPLOY) -> None:
+    """Mount ``folder`` in memory and fill it; unmounting it takes everything away.
+
+    Raises:
+        SandboxUnavailable: a helper cannot be compiled, or the host refuses the mount.
+    """
+    try:
+        folder.mkdir(parents=True)
+        mount_tmpfs(folder, "size=64m,mode=711", has_devices=True)
+        _build_skeleton(folder / "skeleton")
+        _make_folder(folder / "empty")
+        shutil.copyfile(deploy / "seccomp.kafel", folder / "seccomp.kafel")
+    except OSError as error:
+        raise SandboxUnavailable(f"cannot prepare jails in {folder}: {error}") from error
+    compile_helpers(
+        {
+            deploy / "init.c": folder / "skeleton" / "init",
+            deploy / "guard.c": folder / "guard",
+        }
+    )
+    _forget_times(folder / "skeleton")
+
+
+def compile_helpers(targets: dict[Path, Path]) -> None:
+    """Compile sources into static programs, all at once.
+
+    Raises:
+        SandboxUnavailable: there is no C compiler or no static C library.
+    """
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("musl-gcc")
+    if compiler is None:
+        raise SandboxUnavailable("no C compiler found; install gcc and the C library's headers")
+    running = [
+        subprocess.Popen(
+            [compiler, "-O2", "-static", "-o", str(program), str(source)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for source, program in targets.items()
+    ]
+    errors = [process.communicate()[1] for process in running]
+    if any(process.returncode for process in running):
+        raise SandboxUnavailable(
+            f"{compiler} cannot compile a static program; install the static C library "
+            f"(libc6-dev or musl-tools): {''.join(errors).strip()[:500]}"
+        )
+    for program in targets.values():
+        program.chmod(0o755)
+
+
+def make_devices(folder: Path) -> None:
+    """Create device nodes; each slot has its own, since locks on a shared one would be seen."""
+    _make_folder(folder)
+    for name, minor in _DEVICES.items():
+        os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        (folder / name).chmod(0o666)
+
+
+def _build_skeleton(root: Path) -> None:
+    _make_folder(root)
+    for name in _FOLDERS:
+        _make_folder(root / name)
+    for name in _TARGETS:
+        _write(root / name, b"")
+    for name, target in _LINKS.items():
+        (root / name).symlink_to(target)
+    for name, text in _ETC.items():
+        _write(root / "etc" / name, text.encode())
+    cache = Path("/etc/ld.so.cache")
+    if cache.exists():
+        _write(root / "etc" / cache.name, cache.read_bytes())
+    alternatives = Path("/etc/alternatives")
+    if alternatives.is_dir():
+        shutil.copytree(alternatives, root / "etc" / alternatives.name, symlinks=True)
+
+
+def _make_folder(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    path.chmod(0o644)
+
+
+def _forget_times(folder: Path) -> None:
+    """Make the jail look the same whenever it was prepared."""
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            os.utime(Path(parent) / name, (0, 0), follow_symlinks=False)
+    os.utime(folder, (0, 0))

