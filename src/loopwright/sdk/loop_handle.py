@@ -1,0 +1,205 @@
+"""One loop, from outside: read, watch and operate it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHandle
+
+from loopwright.contracts import ids
+from loopwright.contracts.configs import LoopConfig
+from loopwright.contracts.failures import ContractError, LoopError
+from loopwright.contracts.iterations import (
+    IterationResult,
+    LoopInput,
+    LoopProgress,
+    LoopResult,
+    RunIterationsRequest,
+    StopRequest,
+)
+from loopwright.sdk.records import LoopDescription, LoopStatus, LoopSummary, status_of
+from loopwright.sdk.server_errors import LoopUnanswered, translated
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+QUERY_TIMEOUT = timedelta(seconds=10)
+"""How long a worker may take to answer a query."""
+UPDATE_TIMEOUT_SECONDS = 60
+"""How long a worker may take to accept an update."""
+MAX_LOOKUPS = 16
+"""Workflows read at once."""
+PATIENCE_SECONDS = 300
+"""How long ``watch`` and ``result`` go on while nothing answers: processes are started again."""
+
+
+class LoopHandle:
+    """One loop of a Temporal server; get it from ``LoopClient``."""
+
+    def __init__(self, client: Client, loop_id: str) -> None:
+        self.loop_id = loop_id
+        self._client = client
+        self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
+        self._workflow: WorkflowHandle[Any, LoopResult] = client.get_workflow_handle(
+            ids.loop_workflow_id(loop_id), result_type=LoopResult
+        )
+
+    async def status(self) -> LoopStatus:
+        """Tell whether the loop runs, or how it ended."""
+        return status_of(await self._describe())
+
+    async def progress(self) -> LoopProgress:
+        """Read the live state.
+
+        Raises:
+            LoopUnanswered: no worker of the control pool answers.
+        """
+        with translated(self.loop_id):
+            progress: LoopProgress = await self._workflow.query(
+                "progress", result_type=LoopProgress, rpc_timeout=QUERY_TIMEOUT
+            )
+        return progress
+
+    async def watch(self, *, every_seconds: float = 0.5) -> AsyncIterator[LoopProgress]:
+        """Give the live state each time it changes, until the loop has closed.
+
+        Raises:
+            LoopUnanswered: nothing has answered for five minutes.
+        """
+        last: LoopProgress | None = None
+        while True:
+            status = await self._patiently(self.status)
+            progress = await self._patiently(self.progress)
+            if progress != last:
+                last = progress
+                yield progress
+            if status != "running":
+                return
+            await asyncio.sleep(every_seconds)
+
+    async def iterations(self) -> tuple[IterationResult, ...]:
+        """Gather the results of all finished iterations that the server still has."""
+        recent = (await self._patiently(self.progress)).results
+        first = recent[0].index if recent else 1
+        older = await asyncio.gather(*(self._iteration(index) for index in range(1, first)))
+        return (*(row for row in older if row is not None), *recent)
+
+    async def result(self) -> LoopResult:
+        """Wait for the end.
+
+        Raises:
+            LoopError: the loop failed or was cancelled.
+        """
+        return await self._patiently(self._result)
+
+    async def pause(self) -> None:
+        """Let the running iteration finish, then wait for ``resume``."""
+        await self._update("pause")
+
+    async def resume(self) -> None:
+        """Go on after a pause."""
+        await self._update("resume")
+
+    async def stop(self, *, now: bool = False) -> None:
+        """End the loop after the running iteration, or ``now``."""
+        await self._update("stop", StopRequest(now=now))
+
+    async def run_iterations(self, num_iterations: int) -> int:
+        """Ask for more iterations; gives the number the loop will then have done."""
+        request = RunIterationsRequest(num_iterations=num_iterations)
+        total: int = await self._update("run_iterations", request)
+        return total
+
+    async def config(self) -> LoopConfig:
+        """Read the configuration the loop was started with.
+
+        Raises:
+            ContractError: another version of this package started it.
+        """
+        with translated(self.loop_id):
+            events = self._workflow.fetch_history_events(page_size=1)
+            event = await anext(aiter(events))
+        payloads = event.workflow_execution_started_event_attributes.input.payloads
+        try:
+            (loop,) = await self._client.data_converter.decode(payloads, [LoopInput])
+        except (ValidationError, RuntimeError) as error:
+            raise ContractError(
+                f"loop {self.loop_id} was started by another version of loopwright: {error}"
+            ) from error
+        config: LoopConfig = loop.config
+        return config
+
+    async def describe(self) -> LoopDescription:
+        """Gather status, configuration, progress and, when it failed, the reason."""
+        summary = LoopSummary.of(await self._describe())
+        is_well = summary.status in ("running", "completed")
+        return LoopDescription(
+            **summary.model_dump(),
+            config=await self.config(),
+            progress=await self._progress_or_none(),
+            failure=None if is_well else await self._failure(),
+        )
+
+    async def _describe(self) -> WorkflowExecutionDescription:
+        with translated(self.loop_id):
+            return await self._workflow.describe(rpc_timeout=QUERY_TIMEOUT)
+
+    async def _result(self) -> LoopResult:
+        with translated(self.loop_id):
+            return await self._workflow.result()
+
+    async def _iteration(self, index: int) -> IterationResult | None:
+        """Read the result of one iteration from its own workflow; None when it is gone."""
+        workflow_id = ids.iteration_path(ids.loop_workflow_id(self.loop_id), index)
+        handle: WorkflowHandle[Any, IterationResult] = self._client.get_workflow_handle(
+            workflow_id, result_type=IterationResult
+        )
+        try:
+            async with self._lookups:
+                with translated(workflow_id):
+                    return await handle.result()
+        except LoopError:
+            return None
+
+    async def _progress_or_none(self) -> LoopProgress | None:
+        try:
+            return await self.progress()
+        except LoopUnanswered:
+            return None
+
+    async def _failure(self) -> str | None:
+        try:
+            await self._result()
+        except LoopError as error:
+            return str(error)
+        return None
+
+    async def _update(self, name: str, *request: BaseModel) -> Any:
+        """Execute an update, and give up when no worker takes it."""
+        with translated(self.loop_id):
+            await self._workflow.describe(rpc_timeout=QUERY_TIMEOUT)
+            update = self._workflow.execute_update(name, args=list(request))
+            try:
+                return await asyncio.wait_for(update, UPDATE_TIMEOUT_SECONDS)
+            except TimeoutError as error:
+                raise LoopUnanswered(
+                    f"loop {self.loop_id} did not take {name!r}: no worker of the control pool "
+                    f"runs; see `loopwright status`"
+                ) from error
+
+    async def _patiently(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Ask again while nothing answers, for ``PATIENCE_SECONDS``."""
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return await ask()
+            except LoopUnanswered as error:
+                if time.monotonic() > give_up_at:
+                    raise
+                logger.warning("%s; asking again", error)
+                await asyncio.sleep(1)

@@ -1,0 +1,58 @@
+"""What the client tells of loops, beyond their progress and result."""
+
+from datetime import datetime
+from typing import Literal
+
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+
+from loopwright.contracts import ids
+from loopwright.contracts.base import Contract
+from loopwright.contracts.configs import LoopConfig
+from loopwright.contracts.iterations import LoopProgress
+
+LoopStatus = Literal["running", "completed", "failed", "cancelled", "terminated", "timed_out"]
+
+_STATUSES: dict[WorkflowExecutionStatus, LoopStatus] = {
+    WorkflowExecutionStatus.COMPLETED: "completed",
+    WorkflowExecutionStatus.FAILED: "failed",
+    WorkflowExecutionStatus.CANCELED: "cancelled",
+    WorkflowExecutionStatus.TERMINATED: "terminated",
+    WorkflowExecutionStatus.TIMED_OUT: "timed_out",
+}
+
+
+class LoopSummary(Contract):
+    """One loop among others."""
+
+    loop_id: str
+    status: LoopStatus
+    started_at: datetime
+    """When it started, or last continued as new."""
+    closed_at: datetime | None
+    """None while it runs."""
+
+    @classmethod
+    def of(cls, execution: WorkflowExecution) -> "LoopSummary":
+        """Summarise an execution of the workflow ``Loop``."""
+        return cls(
+            loop_id=execution.id.removeprefix(ids.loop_workflow_id("")),
+            status=status_of(execution),
+            started_at=execution.start_time,
+            closed_at=execution.close_time,
+        )
+
+
+class LoopDescription(LoopSummary):
+    """One loop in full."""
+
+    config: LoopConfig
+    """The configuration it was started with."""
+    progress: LoopProgress | None
+    """None when no worker of the control pool answers."""
+    failure: str | None = None
+    """Why it failed."""
+
+
+def status_of(execution: WorkflowExecution) -> LoopStatus:
+    """Name an execution's status; one that continued as new is running."""
+    return _STATUSES.get(execution.status or WorkflowExecutionStatus.RUNNING, "running")

@@ -1,0 +1,165 @@
+"""The client of loops, on the real server with fake activities."""
+
+import asyncio
+import itertools
+import socket
+
+import pytest
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+
+from loopwright.contracts.failures import LoopError, UserError
+from loopwright.contracts.iterations import LoopProgress
+from loopwright.sdk import LoopClient, LoopHandle
+from loopwright.sdk.client import LoopRunsAlready
+from tests.fakes import FakeActivities
+from tests.workflows.conftest import small_config
+
+
+async def until_phase(handle: LoopHandle, phase: str) -> LoopProgress:
+    while (progress := await handle.progress()).phase != phase:
+        await asyncio.sleep(0.02)
+    return progress
+
+
+async def until_training(fakes: FakeActivities) -> None:
+    while not fakes.counts()["trainer.train_step"]:
+        await asyncio.sleep(0.02)
+
+
+async def test_started_loop_gives_its_result(loops: LoopClient) -> None:
+    handle = await loops.start(small_config(), loop_id="first")
+    result = await handle.result()
+    assert (result.loop_id, result.outcome, result.num_iterations) == ("first", "completed", 2)
+    assert await handle.status() == "completed"
+
+
+async def test_loop_without_an_id_gets_a_readable_one(loops: LoopClient) -> None:
+    handle = await loops.start(small_config(num_iterations=0))
+    assert handle.loop_id.startswith("loop-20")
+    await handle.result()
+
+
+async def test_id_of_a_running_loop_is_refused(loops: LoopClient, fakes: FakeActivities) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await loops.start(small_config(), loop_id="first")
+    with pytest.raises(LoopRunsAlready, match="loopwright watch first"):
+        await loops.start(small_config(), loop_id="first")
+    fakes.hold["trainer.train_step"].set()
+    await handle.result()
+
+
+async def test_id_of_an_ended_loop_may_be_used_again(loops: LoopClient) -> None:
+    await (await loops.start(small_config(num_iterations=1), loop_id="first")).result()
+    again = await loops.start(small_config(num_iterations=2), loop_id="first")
+    assert (await again.result()).num_iterations == 2
+
+
+@pytest.mark.parametrize("loop_id", ["", "a/b", "-x", "a" * 65, "é", "a b"])
+async def test_id_that_is_none_is_refused(loops: LoopClient, loop_id: str) -> None:
+    with pytest.raises(UserError, match="loop id: expected"):
+        await loops.start(small_config(), loop_id=loop_id)
+
+
+async def test_unknown_loop_is_refused_with_near_ones(
+    loops: LoopClient, temporal_client: Client
+) -> None:
+    await (await loops.start(small_config(num_iterations=0), loop_id="digits")).result()
+    while not await loops.list_loops():
+        await asyncio.sleep(0.05)
+    with pytest.raises(UserError, match="no loop 'digit'; did you mean digits"):
+        await loops.loop("digit")
+
+
+async def test_loops_are_listed_once_each(loops: LoopClient) -> None:
+    for loop_id in ("one", "two", "one"):
+        await (await loops.start(small_config(num_iterations=0), loop_id=loop_id)).result()
+    while len(listed := await loops.list_loops()) < 2:
+        await asyncio.sleep(0.05)
+    assert {summary.loop_id for summary in listed} == {"one", "two"}
+
+
+async def test_watch_shows_every_iteration_and_ends_with_the_loop(loops: LoopClient) -> None:
+    handle = await loops.start(small_config())
+    states = [state async for state in handle.watch(every_seconds=0.01)]
+    assert states[-1].phase == "ended"
+    assert [row.index for row in states[-1].results] == [1, 2]
+    assert all(one != other for one, other in itertools.pairwise(states))
+
+
+async def test_paused_loop_goes_on_when_resumed(loops: LoopClient, fakes: FakeActivities) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await loops.start(small_config())
+    await until_training(fakes)
+    await handle.pause()
+    fakes.hold["trainer.train_step"].set()
+    assert len((await until_phase(handle, "paused")).results) == 1
+    await handle.resume()
+    assert (await handle.result()).num_iterations == 2
+
+
+async def test_stopped_loop_gives_what_it_did(loops: LoopClient, fakes: FakeActivities) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await loops.start(small_config(num_iterations=5))
+    await until_training(fakes)
+    await handle.stop()
+    fakes.hold["trainer.train_step"].set()
+    result = await handle.result()
+    assert (result.outcome, result.num_iterations) == ("stopped", 1)
+
+
+async def test_open_loop_runs_the_iterations_it_is_asked_for(loops: LoopClient) -> None:
+    handle = await loops.start(small_config(num_iterations=None))
+    assert await handle.run_iterations(2) == 2
+    while len((await handle.progress()).results) < 2:
+        await asyncio.sleep(0.02)
+    await until_phase(handle, "idle")
+    await handle.stop()
+    assert (await handle.result()).num_iterations == 2
+
+
+async def test_ended_loop_refuses_to_be_operated(loops: LoopClient) -> None:
+    handle = await loops.start(small_config(num_iterations=0), loop_id="first")
+    await handle.result()
+    with pytest.raises(UserError, match="first has ended"):
+        await handle.pause()
+
+
+async def test_failed_loop_raises_its_reason(loops: LoopClient, fakes: FakeActivities) -> None:
+    fakes.failures["trainer.train_step"] = [
+        ApplicationError("loss is nan", type="TrainingDiverged", non_retryable=True)
+    ]
+    handle = await loops.start(small_config(), loop_id="first")
+    with pytest.raises(LoopError, match=r"loop first failed: iteration 1 failed: .*loss is nan"):
+        await handle.result()
+    description = await handle.describe()
+    assert description.status == "failed"
+    assert "loss is nan" in (description.failure or "")
+
+
+async def test_description_has_the_configuration_and_progress(loops: LoopClient) -> None:
+    handle = await loops.start(small_config(seed=7), loop_id="first")
+    await handle.result()
+    description = await handle.describe()
+    assert description.config == small_config(seed=7)
+    assert description.progress is not None
+    assert len(description.progress.results) == 2
+
+
+async def test_iterations_include_those_the_progress_no_longer_has(loops: LoopClient) -> None:
+    handle = await loops.start(small_config(num_iterations=52))
+    await handle.result()
+    assert [row.index for row in await handle.iterations()] == list(range(1, 53))
+
+
+async def test_server_that_does_not_answer_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+    with pytest.raises(UserError, match=rf"cannot reach Temporal at {address}.*loopwright up"):
+        await LoopClient.connect(address)
+
+
+@pytest.mark.parametrize("address", ["", "localhost", "http://localhost:7233", "a b:1", "h:x"])
+async def test_address_that_is_none_is_refused(address: str) -> None:
+    with pytest.raises(UserError, match="expected HOST:PORT"):
+        await LoopClient.connect(address)
