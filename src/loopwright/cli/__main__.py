@@ -1,0 +1,72 @@
+"""The console script ``loopwright``: which commands there are."""
+
+import os
+import sys
+
+import typer
+
+from loopwright.cli import (
+    config_check,
+    demo,
+    describe,
+    doctor,
+    down,
+    list_loops,
+    pause,
+    policy_build,
+    report,
+    resume,
+    sandbox,
+    start,
+    status,
+    stop,
+    up,
+    watch,
+    worker,
+)
+from loopwright.cli.errors import reported_errors
+
+app = typer.Typer(
+    name="loopwright",
+    help="Post-train language models as agents, in durable loops.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+app.command("demo")(demo.demo)
+app.command("up")(up.up)
+app.command("down")(down.down)
+app.command("status")(status.status)
+app.command("doctor")(doctor.doctor)
+app.command("start")(start.start)
+app.command("watch")(watch.watch)
+app.command("list")(list_loops.list_loops)
+app.command("describe")(describe.describe)
+app.command("pause")(pause.pause)
+app.command("resume")(resume.resume)
+app.command("stop")(stop.stop)
+app.command("report")(report.report)
+app.command("worker")(worker.worker)
+app.add_typer(config_check.app, name="config")
+app.add_typer(policy_build.app, name="policy")
+app.add_typer(sandbox.app, name="sandbox")
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    code: object = 0
+    try:
+        with reported_errors():
+            app()
+    except SystemExit as done:
+        code = done.code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # A native thread of the Temporal SDK can abort an interpreter that is shutting down.
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+if __name__ == "__main__":
+    main()

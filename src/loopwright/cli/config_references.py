@@ -1,0 +1,70 @@
+"""Whether what a configuration names is there: environments, and the model's files."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from loopwright.cli.config_problems import Problem
+from loopwright.cli.strict_yaml import Document
+from loopwright.contracts.configs import PICO, LoopConfig
+from loopwright.contracts.failures import UserError
+from loopwright.environments.registry import build_environment
+
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
+
+
+def reference_problems(config: LoopConfig, document: Document) -> list[Problem]:
+    """Check each environment with its options, and the model directory."""
+    return [*_environments(config, document), *_model(config, document)]
+
+
+def _environments(config: LoopConfig, document: Document) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, environment in enumerate(config.environments):
+        name = f"environments[{index}]"
+        if environment.id in seen:
+            line = document.line_of(("environments", index, "id"))
+            yield Problem(line, f"{name}.id: {environment.id} is listed twice")
+        seen.add(environment.id)
+        try:
+            build_environment(environment)
+        except UserError as error:
+            yield Problem(document.line_of(("environments", index)), f"{name}: {error}")
+
+
+def _model(config: LoopConfig, document: Document) -> Iterator[Problem]:
+    if config.policy.model == PICO:
+        return
+    directory = Path(config.policy.model)
+    line = document.line_of(("policy", "model"))
+    for lack in _lacks(directory):
+        yield Problem(line, f"policy.model: expected {PICO} or a model directory, {lack}")
+    longest = _context_length(directory)
+    if longest is not None and config.episode.max_tokens > longest:
+        yield Problem(
+            document.line_of(("episode", "max_tokens")),
+            f"episode.max_tokens: expected at most {longest}, which the model's config.json gives "
+            f"as max_position_embeddings, got {config.episode.max_tokens}",
+        )
+
+
+def _lacks(directory: Path) -> Iterator[str]:
+    if not directory.is_dir():
+        yield f"got {str(directory)!r}, which is no directory"
+        return
+    if not (directory / "config.json").is_file():
+        yield f"got {str(directory)!r}, which has no config.json"
+    if not any(any(directory.glob(pattern)) for pattern in _WEIGHTS):
+        yield f"got {str(directory)!r}, which has no weights ({' or '.join(_WEIGHTS)})"
+    if not any((directory / name).is_file() for name in _TOKENIZERS):
+        yield f"got {str(directory)!r}, which has no tokenizer ({' or '.join(_TOKENIZERS)})"
+
+
+def _context_length(directory: Path) -> int | None:
+    try:
+        described = json.loads((directory / "config.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    longest = described.get("max_position_embeddings") if isinstance(described, dict) else None
+    return longest if isinstance(longest, int) else None

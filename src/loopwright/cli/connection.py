@@ -1,0 +1,51 @@
+"""How a command finds the platform: by the environment, or the one on this machine."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from loopwright.adapters.s3_store import S3ObjectStore
+from loopwright.contracts.failures import UserError
+from loopwright.embedded.stack import Stack, stack_environment
+from loopwright.sdk import LoopClient
+from loopwright.workers.settings import Settings
+from loopwright.workers.stores import open_store
+
+ADDRESS = "LOOPWRIGHT_TEMPORAL_ADDRESS"
+
+
+async def connect(state: Path) -> LoopClient:
+    """Connect to the Temporal server of the platform.
+
+    Raises:
+        UserError: there is no platform, or nothing answers.
+    """
+    settings = platform_settings(state)
+    return await LoopClient.connect(
+        settings.temporal_address, namespace=settings.temporal_namespace
+    )
+
+
+def platform_settings(state: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings: ``LOOPWRIGHT_*`` first, then those of the platform in ``state``.
+
+    Raises:
+        UserError: neither names a Temporal server.
+    """
+    stack = Stack(state).info()
+    if stack is None and not environment.get(ADDRESS):
+        raise UserError(
+            f"no platform runs in {state}: start one with `loopwright up`, "
+            f"or set {ADDRESS} to a Temporal server's HOST:PORT"
+        )
+    ours = {} if stack is None or environment.get(ADDRESS) else stack_environment(stack)
+    return Settings.from_environment({**ours, **environment})
+
+
+def store_of(state: Path) -> S3ObjectStore:
+    """Open the object store of the platform.
+
+    Raises:
+        LoopError: it cannot be reached.
+    """
+    return open_store(platform_settings(state))

@@ -1,0 +1,117 @@
+"""A loop's progress as it happens: a table on a terminal, lines elsewhere."""
+
+import sys
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from loopwright.cli.wording import (
+    describe_evaluation,
+    describe_iteration,
+    describe_phase,
+    episodes_per_second,
+    percent,
+    seconds_of,
+)
+from loopwright.contracts.iterations import IterationResult, LoopProgress
+
+PHASES = ("rollout", "batch", "train", "publish", "total")
+MAX_ROWS = 25
+"""Iterations that the table shows; older ones scroll away."""
+
+
+class LiveView:
+    """Shows each state of one loop; a context manager."""
+
+    def __init__(self, *, stream: TextIO | None = None) -> None:
+        self._console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._is_terminal = self._console.is_terminal
+        self._told: set[str] = set()
+        self._last_phase = ""
+
+    def __enter__(self) -> Self:
+        """Take over the end of the terminal."""
+        if self._is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave what was shown last."""
+        if self._is_terminal:
+            self._live.stop()
+
+    async def follow(self, states: AsyncIterator[LoopProgress]) -> LoopProgress | None:
+        """Show every state; give the last."""
+        last = None
+        async for last in states:
+            self.show(last)
+        return last
+
+    def show(self, progress: LoopProgress) -> None:
+        """Show one state."""
+        if self._is_terminal:
+            self._live.update(_picture(progress), refresh=True)
+        else:
+            self._print_news(progress)
+
+    def _print_news(self, progress: LoopProgress) -> None:
+        if progress.base_evaluation:
+            self._tell("base", describe_evaluation("base policy", progress.base_evaluation))
+        for row in progress.results:
+            self._tell(f"iteration {row.index}", describe_iteration(row))
+        if progress.final_evaluation:
+            self._tell("final", describe_evaluation("final policy", progress.final_evaluation))
+        phase = describe_phase(progress)
+        if phase != self._last_phase and progress.phase != "iterating":
+            self._last_phase = phase
+            self._console.print(phase)
+
+    def _tell(self, key: str, line: str) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            self._console.print(line)
+
+
+def _picture(progress: LoopProgress) -> Group:
+    lines: list[Table | Text] = []
+    if progress.base_evaluation:
+        lines.append(Text(describe_evaluation("base policy", progress.base_evaluation)))
+    if progress.results:
+        lines.append(_table(progress.results[-MAX_ROWS:]))
+    if progress.final_evaluation:
+        lines.append(Text(describe_evaluation("final policy", progress.final_evaluation)))
+    lines.append(Text(describe_phase(progress), style="bold"))
+    return Group(*lines)
+
+
+def _table(rows: tuple[IterationResult, ...]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    columns = ("iteration", "first answer", "pass rate", "reward", "admitted", "episodes/s")
+    for name in (*columns, *(f"{phase} s" for phase in PHASES)):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def _cells(row: IterationResult) -> list[str]:
+    return [
+        str(row.index) if row.outcome == "trained" else f"{row.index} {row.outcome}",
+        percent(row.first_pass_rate),
+        percent(row.pass_rate),
+        "-" if row.mean_reward is None else f"{row.mean_reward:.3f}",
+        f"{row.num_admitted}/{row.num_groups}",
+        episodes_per_second(row),
+        *(seconds_of(row, phase) for phase in PHASES),
+    ]

@@ -1,0 +1,16 @@
+"""Options and arguments that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+STATE = Path(".loopwright")
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON; everything else on stderr.")
+]
+State = Annotated[
+    Path, typer.Option("--state", metavar="DIR", help="Folder of the platform on this machine.")
+]
+Loop = Annotated[str, typer.Argument(metavar="LOOP", help="Id of the loop; `list` shows them.")]

@@ -1,0 +1,41 @@
+"""``loopwright policy build``: make a base policy."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loopwright.cli import options
+
+STEPS_PER_LINE = 25
+
+app = typer.Typer(no_args_is_help=True, help="Policies.")
+
+
+@app.callback()
+def policy() -> None:
+    """Policies."""
+
+
+@app.command("build")
+def build(
+    output: Annotated[Path, typer.Argument(metavar="OUT", help="Directory to write.")],
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same policy.")] = 0,
+    is_json: options.Json = False,
+) -> None:
+    """Make a base policy from seeded demonstrations: a directory for `policy.model`.
+
+    Example: loopwright policy build my-policy --seed 1
+    """
+    from loopwright.cli.output import print_json, say
+    from loopwright.learning.policy_build import build_policy
+
+    def report(done: int, total: int, loss: float) -> None:
+        if done % STEPS_PER_LINE == 0 or done == total:
+            say(f"step {done} of {total}: loss {loss:.3f}", is_json=is_json)
+
+    summary = build_policy(output, seed=seed, on_progress=report)
+    say(f"wrote {output}: {summary.num_parameters} parameters", is_json=is_json)
+    if is_json:
+        print_json(dataclasses.asdict(summary))
