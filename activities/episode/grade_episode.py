@@ -1,6 +1,7 @@
 """episode.grade_episode: final state and hidden material in a fresh jail give the reward."""
 
 import hashlib
+from collections.abc import Sequence
 
 from temporalio import activity
 
@@ -33,7 +34,8 @@ class GradeEpisode:
         """Grade the state that the head leads to; no verdict gives no reward."""
         async with heartbeating():
             log = self._resources.turn_log(request.episode)
-            records = await self._resources.in_store_thread(log.load, request.head)
+            chain = await self._resources.in_store_thread(log.load, request.head)
+            records = chain.records
             environment = environment_of(request.episode)
             task = environment.load_task(request.episode.task.task_id)
             grade = await self._resources.in_jail_thread(
@@ -51,7 +53,7 @@ class GradeEpisode:
         environment: Environment,
         task: Task,
         request: GradeEpisodeRequest,
-        records: list[TurnRecord],
+        records: Sequence[TurnRecord],
     ) -> Grade:
         state = records[-1].state if records else environment.pose(task).state
         return environment.grade(
@@ -61,7 +63,7 @@ class GradeEpisode:
     def _keep(
         self,
         request: GradeEpisodeRequest,
-        records: list[TurnRecord],
+        records: Sequence[TurnRecord],
         grade: Grade,
         task: Task,
     ) -> ArtifactRef:

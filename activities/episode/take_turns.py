@@ -47,7 +47,7 @@ class TakeTurns:
         renderer = await self._resources.in_store_thread(self._renderers.get, episode.checkpoint)
         environment = environment_of(episode)
         log = self._resources.turn_log(episode)
-        records = await self._resources.in_store_thread(log.deepest, request.head)
+        chain = await self._resources.in_store_thread(log.deepest, request.head)
         return _Player(
             resources=self._resources,
             renderer=renderer,
@@ -55,8 +55,8 @@ class TakeTurns:
             task=environment.load_task(episode.task.task_id),
             episode=episode,
             log=log,
-            records=list(records),
-            head=log.head_of(records),
+            records=list(chain.records),
+            head=chain.head,
             deadline=request.deadline,
         )
 

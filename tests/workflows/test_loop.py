@@ -19,7 +19,8 @@ from tests.workflows.conftest import small_config, start_loop
 
 
 async def progress(handle: WorkflowHandle[Any, Any]) -> LoopProgress:
-    return await handle.query("progress", result_type=LoopProgress)
+    state: LoopProgress = await handle.query("progress", result_type=LoopProgress)
+    return state
 
 
 async def until_phase(handle: WorkflowHandle[Any, Any], *phases: str) -> LoopProgress:

@@ -30,6 +30,7 @@ def fetch(store: ObjectStore, ref: ArtifactRef) -> bytes:
     Raises:
         StoreError: it is missing, or three reads gave another content.
     """
+    data = b""
     for _ in range(_READ_ATTEMPTS):
         try:
             data = store.get(ref.key)

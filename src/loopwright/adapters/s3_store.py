@@ -84,7 +84,8 @@ class S3ObjectStore(ObjectStore):
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=prefix
             )
-            return sorted(item["Key"] for page in pages for item in page.get("Contents", ()))
+            objects = (item for page in pages for item in page.get("Contents", ()))
+            return sorted(item.get("Key", "") for item in objects)
 
     def exists(self, key: str) -> bool:
         """Tell whether an object of this key is there."""

@@ -56,7 +56,7 @@ def run_cases(
     workspace = Workspace.of(
         {
             "answer.py": answer.encode("utf-8", "replace"),
-            _RUNNER: (files(__package__) / _RUNNER).read_bytes(),
+            _RUNNER: (files("loopwright.environments") / _RUNNER).read_bytes(),
         }
     )
     command = CommandRequest(
