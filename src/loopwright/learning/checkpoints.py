@@ -1,0 +1,175 @@
+"""Checkpoints: weights, optimiser and random state <-> artifacts, the manifest last."""
+
+import tempfile
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM
+
+from loopwright.adapters.artifacts import fetch, keep
+from loopwright.adapters.checkpoint_files import (
+    CheckpointFile,
+    CheckpointManifest,
+    keep_file,
+    keep_manifest,
+    materialise_policy,
+    read_manifest,
+)
+from loopwright.adapters.model_fingerprint import model_fingerprint
+from loopwright.contracts.failures import UserError
+from loopwright.contracts.policies import CheckpointRef, PolicyVersion
+from loopwright.core.protocols import ObjectStore
+from loopwright.learning.trainer import Trainer
+
+_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
+_OLD_WEIGHTS = ("pytorch_model*.bin", "pytorch_model*.bin.index.json")
+_OTHER_FILES = ("*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
+_MOMENTS = ("exp_avg", "exp_avg_sq", "step")
+_RANDOM_STATE = "random_state"
+
+
+def import_directory(
+    store: ObjectStore, directory: Path, policy: PolicyVersion, *, prefix: str
+) -> CheckpointRef:
+    """Store a Hugging Face model directory as a checkpoint.
+
+    Raises:
+        UserError: the directory holds no weights or no tokenizer.
+        ContractError: the directory holds no model.
+        StoreError: the store could not take it.
+    """
+    manifest = CheckpointManifest(
+        policy=policy,
+        model_fingerprint=model_fingerprint(directory),
+        model=tuple(keep_file(store, path, prefix=prefix) for path in model_files(directory)),
+    )
+    return keep_manifest(store, manifest, prefix=prefix)
+
+
+def model_files(directory: Path) -> list[Path]:
+    """List the files of a model directory that belong to a checkpoint.
+
+    Raises:
+        UserError: weights, configuration or tokenizer are missing.
+    """
+    weights = _matching(directory, _WEIGHTS) or _matching(directory, _OLD_WEIGHTS)
+    others = _matching(directory, _OTHER_FILES)
+    names = {path.name for path in others}
+    missing = [] if weights else ["weights (*.safetensors)"]
+    missing += [] if "config.json" in names else ["config.json"]
+    missing += [] if names & {"tokenizer.json", "tokenizer.model"} else ["tokenizer.json"]
+    if missing:
+        raise UserError(
+            f"{directory} is not the directory of a Hugging Face causal language model: "
+            f"it lacks {', '.join(missing)}"
+        )
+    return sorted({*weights, *(path for path in others if not path.name.endswith(".index.json"))})
+
+
+def load_model_directory(directory: Path) -> Trainer:
+    """Load a model directory for training, in float32, on a GPU where there is one."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = AutoModelForCausalLM.from_pretrained(
+        directory, dtype=torch.float32, local_files_only=True
+    )
+    model.to(device)
+    return Trainer(model)
+
+
+def load_trainer(store: ObjectStore, checkpoint: CheckpointRef) -> Trainer:
+    """Load a checkpoint to go on training where it was left.
+
+    Raises:
+        StoreError: a file of it is missing or damaged.
+    """
+    manifest = read_manifest(store, checkpoint.manifest)
+    with tempfile.TemporaryDirectory(prefix="loopwright-checkpoint-") as folder:
+        materialise_policy(store, checkpoint, Path(folder))
+        trainer = load_model_directory(Path(folder))
+    if manifest.trainer_state is not None:
+        _set_state(trainer, safetensors.torch.load(fetch(store, manifest.trainer_state)))
+    return trainer
+
+
+def keep_checkpoint(
+    store: ObjectStore,
+    trainer: Trainer,
+    policy: PolicyVersion,
+    *,
+    parent: CheckpointRef,
+    request: str,
+    metrics: dict[str, float],
+    prefix: str,
+) -> CheckpointRef:
+    """Store what a trainer holds; tokenizer and configuration are those of the parent.
+
+    Args:
+        store: where to.
+        trainer: weights and optimiser.
+        policy: the version they are.
+        parent: the checkpoint they were trained from.
+        request: digest of the request that made them.
+        metrics: of the update.
+        prefix: key prefix.
+    """
+    state = keep(
+        store,
+        safetensors.torch.save(_state(trainer)),
+        prefix=prefix,
+        name="trainer-state",
+        suffix=".safetensors",
+        kind="checkpoint",
+    )
+    others = [
+        file
+        for file in read_manifest(store, parent.manifest).model
+        if not _is_any(file.path, (*_WEIGHTS, *_OLD_WEIGHTS))
+    ]
+    manifest = CheckpointManifest(
+        policy=policy,
+        model_fingerprint=parent.model_fingerprint,
+        model=(*others, *_keep_weights(store, trainer, prefix)),
+        trainer_state=state,
+        parent=parent.manifest.sha256,
+        request=request,
+        metrics=metrics,
+    )
+    return keep_manifest(store, manifest, prefix=prefix)
+
+
+def _keep_weights(store: ObjectStore, trainer: Trainer, prefix: str) -> list[CheckpointFile]:
+    with tempfile.TemporaryDirectory(prefix="loopwright-checkpoint-") as folder:
+        trainer.model.save_pretrained(folder)
+        return [keep_file(store, path, prefix=prefix) for path in _matching(Path(folder), _WEIGHTS)]
+
+
+def _state(trainer: Trainer) -> dict[str, Tensor]:
+    """Flatten the optimiser's moments by parameter, with torch's random state."""
+    found = {_RANDOM_STATE: torch.get_rng_state()}
+    for name, parameter in trainer.model.named_parameters():
+        moments = trainer.optimizer.state.get(parameter, {})
+        for moment in _MOMENTS:
+            if moment in moments:
+                found[f"{moment}.{name}"] = moments[moment].detach().cpu().contiguous()
+    return found
+
+
+def _set_state(trainer: Trainer, state: dict[str, Tensor]) -> None:
+    torch.set_rng_state(state[_RANDOM_STATE])
+    for name, parameter in trainer.model.named_parameters():
+        if f"step.{name}" in state:
+            trainer.optimizer.state[parameter] = {
+                "step": state[f"step.{name}"],
+                "exp_avg": state[f"exp_avg.{name}"].to(parameter.device),
+                "exp_avg_sq": state[f"exp_avg_sq.{name}"].to(parameter.device),
+            }
+
+
+def _matching(directory: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return sorted({path for pattern in patterns for path in directory.glob(pattern)})
+
+
+def _is_any(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(Path(name).match(pattern) for pattern in patterns)
