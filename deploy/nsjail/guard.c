@@ -1,16 +1,19 @@
 /* Runs one nsjail in its cgroups and ends when no process of the run is left.
  *
- *   guard PARENT_PID NUM_CGROUPS CGROUP_PROCS_FILE... -- NSJAIL ARGS...
+ *   guard PARENT_PID FOLDER NUM_CGROUPS CGROUP_PROCS_FILE... -- NSJAIL ARGS...
  *
  * It stays outside the cgroups, so no limit of the run hits it. As a subreaper it adopts and reaps
- * whatever outlives nsjail. SIGTERM kills the run; the death of the parent kills everything. */
+ * whatever outlives nsjail. SIGTERM kills the run; the death of the parent kills everything.
+ * Only the run sees FOLDER as /run/user. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -32,6 +35,14 @@ static void join(const char *procs_file) {
     close(fd);
 }
 
+/* Shows the jails' folder at a place that every user id can reach, whatever the way to it is. nsjail
+ * also makes its mount points there. As a slave, this view loses what the host unmounts. */
+static void show(const char *folder) {
+    if (unshare(CLONE_NEWNS)) die("unshare");
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) die("MS_SLAVE");
+    if (mount(folder, "/run/user", NULL, MS_BIND | MS_REC, NULL)) die("/run/user");
+}
+
 /* Only our own unreaped children are named there, so no pid can have been given to another. */
 static void kill_adopted(void) {
     FILE *children = fopen("/proc/thread-self/children", "re");
@@ -42,10 +53,10 @@ static void kill_adopted(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5) return 125;
+    if (argc < 6) return 125;
     die_with(atoi(argv[1]));
     if (prctl(PR_SET_CHILD_SUBREAPER, 1)) die("PR_SET_CHILD_SUBREAPER");
-    int num_cgroups = atoi(argv[2]);
+    int num_cgroups = atoi(argv[3]);
     sigset_t waited, before;
     sigemptyset(&waited);
     sigaddset(&waited, SIGTERM);
@@ -56,8 +67,9 @@ int main(int argc, char **argv) {
     if (nsjail == 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
         die_with(self);
-        for (int i = 0; i < num_cgroups; i++) join(argv[3 + i]);
-        char **command = argv + 4 + num_cgroups;
+        for (int i = 0; i < num_cgroups; i++) join(argv[4 + i]);
+        show(argv[2]);
+        char **command = argv + 5 + num_cgroups;
         execv(command[0], command);
         die(command[0]);
     }

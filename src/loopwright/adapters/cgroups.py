@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,10 +130,8 @@ def remove_group(folder: Path) -> None:
 def remove_parents(hierarchies: Hierarchies) -> None:
     """Take our parent groups away where nobody else uses them."""
     for root in set(hierarchies.roots.values()):
-        try:
+        with suppress(OSError):
             (root / GROUP).rmdir()
-        except OSError:
-            continue
 
 
 def read_counters(path: Path) -> dict[str, int]:
@@ -149,16 +148,10 @@ def _remove(folder: Path) -> bool:
         return True
     except OSError:
         for pid in (folder / "cgroup.procs").read_text().split():
-            _kill(int(pid))
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
         return False
     return True
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _wanted(version: int) -> set[str]:

@@ -54,7 +54,7 @@ def collect(folder: Path, *, max_bytes: int) -> Workspace:
     root = os.open(folder, _FOLDER_FLAGS)
     try:
         walk.device = os.fstat(root).st_dev
-        files = sorted(walk.files(root, b"", 0), key=lambda file: os.fsencode(file.path))
+        files = sorted(walk.files(root, b"", 0), key=_order)
     finally:
         os.close(root)
     return Workspace(files=tuple(files))
@@ -108,12 +108,16 @@ class _Walk:
             if self.bytes_left < 0:
                 raise WorkspaceTooLarge("more bytes than the workspace may hold")
             yield WorkspaceFile(
-                path=os.fsdecode(path),
+                path=path.decode("utf-8", "surrogateescape"),
                 data=_read(opened, found.st_size),
                 executable=bool(found.st_mode & 0o111),
             )
         finally:
             os.close(opened)
+
+
+def _order(file: WorkspaceFile) -> bytes:
+    return file.path.encode("utf-8", "surrogateescape")
 
 
 def _read(opened: int, size: int) -> bytes:
@@ -144,9 +148,12 @@ def _make_parents(folder: Path, made: set[Path], owner: int) -> None:
 def _write(target: Path, file: WorkspaceFile, owner: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     opened = os.open(target, flags, 0o600)
-    with open(opened, "wb") as stream:
-        stream.write(file.data)
+    try:
+        rest = memoryview(file.data)
+        while rest:
+            rest = rest[os.write(opened, rest) :]
         os.fchown(opened, owner, owner)
         os.fchmod(opened, 0o755 if file.executable else 0o644)
-        stream.flush()
         os.utime(opened, (0, 0))
+    finally:
+        os.close(opened)

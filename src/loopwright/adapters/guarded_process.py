@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -65,7 +65,7 @@ class GuardedProcess:
         self.stdout = Stream(limits.output_bytes, limits.drain_bytes)
         self.stderr = Stream(limits.output_bytes, limits.drain_bytes)
         self.status = Stream(_LOG_BYTES, _LOG_BYTES)
-        self.log = Stream(_LOG_BYTES, 1 << 62)
+        self.log = Stream(_LOG_BYTES, _LOG_BYTES)
         self.killed_for: Kill | None = None
         self.wall_seconds = 0.0
         self._stdin = memoryview(stdin)
@@ -122,8 +122,10 @@ class GuardedProcess:
     def _pipe_in(self, stack: ExitStack, theirs: ExitStack) -> int:
         end, ours = os.pipe2(os.O_CLOEXEC)
         theirs.callback(os.close, end)
-        stdin = stack.enter_context(open(ours, "wb", buffering=0))
         os.set_blocking(ours, False)
+        close = ExitStack()
+        close.callback(os.close, ours)
+        stack.enter_context(close)
 
         def write() -> None:
             try:
@@ -134,12 +136,12 @@ class GuardedProcess:
                 self._stdin = self._stdin[:0]
             if not self._stdin:
                 self._selector.unregister(ours)
-                stdin.close()
+                close.close()
 
         if self._stdin:
             self._selector.register(ours, selectors.EVENT_WRITE, write)
         else:
-            stdin.close()
+            close.close()
         return end
 
     def _pipe_out(self, stream: Stream, stack: ExitStack, theirs: ExitStack) -> int:
@@ -179,7 +181,7 @@ class GuardedProcess:
         stream.feed(chunk)
         if stream is self.status:
             self._note_status()
-        elif stream.is_over and not self._is_ending:
+        elif stream is not self.log and stream.is_over:
             self._kill(Kill.OUTPUT_LIMIT)
         return True
 
@@ -189,7 +191,7 @@ class GuardedProcess:
         if num_lines and self._started_at is None:
             self._started_at = time.monotonic()
             self._deadline = self._started_at + self._limits.wall_seconds
-        if num_lines > 1 and not self._is_ending:
+        if num_lines > 1:
             self._kill(None)
 
     def _close(self) -> None:
@@ -197,11 +199,10 @@ class GuardedProcess:
         self._kill(Kill.CLOSED)
 
     def _kill(self, reason: Kill | None) -> None:
-        """End all processes of the run, once."""
-        self.killed_for = self.killed_for or reason
+        """End all processes of the run, once; the first reason counts."""
         if self._is_ending:
             return
-        self._is_ending = True
+        self._is_ending, self.killed_for = True, reason
         if self._started_at is not None:
             self.wall_seconds = time.monotonic() - self._started_at
         self._deadline = time.monotonic() + _END_SECONDS
@@ -213,9 +214,12 @@ class GuardedProcess:
             if key.events == selectors.EVENT_READ and key.data and key.fd != self._closing:
                 while key.data():
                     pass
+        if self.killed_for is None and (self.stdout.is_over or self.stderr.is_over):
+            self.killed_for = Kill.OUTPUT_LIMIT
 
     def _end(self, guard: "subprocess.Popen[bytes]") -> None:
         """Leave no process behind, whatever stopped us."""
         if guard.poll() is None:
             guard.terminate()
-            guard.wait(_END_SECONDS)
+            with suppress(subprocess.TimeoutExpired):
+                guard.wait(_END_SECONDS)

@@ -7,7 +7,7 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
-from loopwright.adapters.mounts import mount_tmpfs
+from loopwright.adapters.mounts import mount_tmpfs, share
 from loopwright.contracts.failures import SandboxUnavailable
 
 DEPLOY = Path(str(files("loopwright"))) / "deploy" / "nsjail"
@@ -15,6 +15,9 @@ DEPLOY = Path(str(files("loopwright"))) / "deploy" / "nsjail"
 JAIL_ID = 1000
 """User and group inside."""
 
+_SHOWN_AT = Path("/run/user")
+"""Where a jail in the making sees its folder: nsjail looks here first for a place to work."""
+_MOUNT_POINTS = ("nsjail.0.root", "nsjail.0.tmp")
 _FOLDERS = ("usr", "proc", "dev", "dev/shm", "tmp", "workspace", "etc")
 _TARGETS = ("dev/null", "dev/zero", "dev/urandom", "dev/random")
 _LINKS = {
@@ -44,8 +47,13 @@ def build_jail_files(folder: Path, deploy: Path = DEPLOY) -> None:
         SandboxUnavailable: a helper cannot be compiled, or the host refuses the mount.
     """
     try:
-        folder.mkdir(parents=True)
-        mount_tmpfs(folder, "size=64m,mode=711", has_devices=True)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir()
+        mount_tmpfs(folder, "size=64m,mode=755", has_devices=True)
+        share(folder)
+        _SHOWN_AT.mkdir(exist_ok=True)
+        for name in _MOUNT_POINTS:
+            _make_folder(folder / name)
         _build_skeleton(folder / "skeleton")
         _make_folder(folder / "empty")
         shutil.copyfile(deploy / "seccomp.kafel", folder / "seccomp.kafel")

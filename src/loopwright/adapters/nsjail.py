@@ -157,8 +157,7 @@ class NsjailJail(Jail):
 
     def _configure(self, slot: Slot, limits: Limits) -> str:
         return self._config.substitute(
-            root=self._house.folder,
-            slot=slot.folder,
+            slot=slot.folder.name,
             uid=slot.uid,
             cpu_seconds=limits.cpu_seconds,
             file_mebibytes=math.ceil(limits.disk_bytes / MIB),
@@ -169,11 +168,10 @@ class NsjailJail(Jail):
         self, slot: Slot, config: Path, request: CommandRequest, log: int, status: int
     ) -> list[str]:
         groups = slot.cgroup.procs_files
-        guard = [str(self._house.folder / "guard"), str(os.getpid()), str(len(groups)), *groups]
+        guard = (str(self._house.folder / "guard"), str(os.getpid()), str(self._house.folder))
         variables = ENVIRONMENT | request.env
         return [
-            *guard,
-            "--",
+            *(*guard, str(len(groups)), *groups, "--"),
             *(self._binary, "--config", str(config), "--log_fd", str(log)),
             *("--pass_fd", str(status)),
             *(f"--env={name}={value}" for name, value in variables.items()),

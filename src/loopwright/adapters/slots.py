@@ -74,6 +74,7 @@ class SlotHouse:
         sweep(self._root, self._hierarchies)
         name = f"{os.getpid()}.{next(_instances)}"
         self.folder = self._root / name
+        self._made = [path for path in (self._root, *self._root.parents) if not path.exists()]
         self._locks.take(_lock_name(self._root, name))
         try:
             build_jail_files(self.folder, deploy)
@@ -87,7 +88,8 @@ class SlotHouse:
         """Take everything away again."""
         _clear(self.folder, self._hierarchies)
         with suppress(OSError):
-            self._root.rmdir()
+            for folder in self._made:
+                folder.rmdir()
         self._locks.close()
 
     def _make_slot(self, index: int) -> Slot:

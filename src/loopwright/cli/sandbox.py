@@ -1,0 +1,95 @@
+"""``loopwright sandbox run``: one command in a fresh jail, its result as one record."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loopwright.cli import options
+
+if TYPE_CHECKING:
+    from loopwright.contracts.workspaces import CommandResult
+    from loopwright.core.protocols import JailRun
+
+app = typer.Typer(no_args_is_help=True, help="Commands in the sandbox.")
+
+
+@app.callback()
+def sandbox() -> None:
+    """Commands in the sandbox."""
+
+
+@app.command("run")
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="CMD...", help="Program and arguments.")],
+    limits: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE,...",
+            help="wall, cpu in seconds; memory, output, drain, disk in bytes (K, M, G); pids.",
+        ),
+    ] = "",
+    workspace: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder to copy in as /workspace; it stays as it is."),
+    ] = None,
+    stdin: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Standard input of the command; by default empty."),
+    ] = None,
+    is_json: options.Json = False,
+) -> None:
+    """Run one command in a fresh jail; exit 0 when the jail did its work, whatever the command did.
+
+    The command sees /usr of this machine, its workspace and no network. A limit it exceeds ends it.
+
+    Example: loopwright sandbox run --limits wall=5,memory=256M -- python3 -c 'print(6 * 7)'
+    """
+    from loopwright.adapters.nsjail import NsjailJail
+    from loopwright.cli.output import print_json
+    from loopwright.cli.sandbox_input import read_request, read_workspace
+
+    request = read_request(command, limits=limits, workspace=workspace, stdin=stdin)
+    with NsjailJail(Path("/run/loopwright/cli"), num_slots=1) as jail:
+        done = jail.run(read_workspace(workspace), request)
+    if is_json:
+        print_json(_record(done))
+    else:
+        _show(done.result)
+
+
+def _record(done: "JailRun") -> dict[str, object]:
+    """Give the result with text for bytes, and the digest of what it left."""
+    record: dict[str, object] = done.result.model_dump(exclude={"stdout", "stderr"})
+    return record | {
+        "stdout": done.result.stdout.decode("utf-8", "replace"),
+        "stderr": done.result.stderr.decode("utf-8", "replace"),
+        "workspace": {
+            "digest": done.workspace.digest,
+            "files": [_printable(file.path) for file in done.workspace.files],
+        },
+    }
+
+
+def _printable(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _show(result: "CommandResult") -> None:
+    """Pass the output on, and say on stderr how the command ended."""
+    typer.echo(result.stdout, nl=False)
+    typer.echo(result.stderr, nl=False, err=True)
+    typer.echo(
+        f"{_ending(result)}; {result.wall_seconds:.3f} s, CPU {result.cpu_seconds:.3f} s, "
+        f"memory {result.peak_memory_bytes >> 20} MiB",
+        err=True,
+    )
+
+
+def _ending(result: "CommandResult") -> str:
+    for name in ("timed_out", "oom", "output_limit"):
+        if getattr(result, name):
+            return f"ended by a limit: {name}"
+    if result.signal is not None:
+        return f"ended by signal {result.signal}"
+    return f"exit code {result.exit_code}"
