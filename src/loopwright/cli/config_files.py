@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from loopwright.cli.config_problems import Problem, leave_out, problems_of
 from loopwright.cli.config_references import reference_problems
 from loopwright.cli.strict_yaml import Document, YamlProblem, read_yaml, show
-from loopwright.contracts.configs import LoopConfig
+from loopwright.contracts.configs import PICO, LoopConfig, PolicyConfig
 from loopwright.contracts.failures import UserError
 
 MAX_BYTES = 64 * 1024
@@ -25,7 +25,7 @@ def read_config(path: Path) -> LoopConfig:
     if config is None or problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
         raise UserError(f"{path} is not a configuration of a loop:\n{lines}")
-    return config
+    return _with_absolute_model(config)
 
 
 def find_problems(path: Path) -> list[str]:
@@ -70,6 +70,14 @@ def _validated(document: Document) -> tuple[LoopConfig | None, list[Problem]]:
 
 def _lines(path: Path, problems: list[Problem]) -> list[str]:
     return [f"{path}:{line}: {text}" for line, text in sorted(set(problems))]
+
+
+def _with_absolute_model(config: LoopConfig) -> LoopConfig:
+    """Name the model directory in full: workers run in folders of their own."""
+    if config.policy.model == PICO:
+        return config
+    policy = PolicyConfig(model=str(Path(config.policy.model).resolve()))
+    return config.model_copy(update={"policy": policy})
 
 
 def _text(path: Path) -> str:

@@ -56,8 +56,8 @@ def read_yaml(text: str) -> Document:
     Raises:
         YamlProblem: the text is not YAML, or is nested too deeply.
     """
-    loader = _Loader(text)
     try:
+        loader = _Loader(text)
         root = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
