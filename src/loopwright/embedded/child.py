@@ -98,9 +98,13 @@ class Child:
             self._check(now)
 
     def terminate(self) -> None:
-        """Ask it to end."""
-        if self._popen is not None:
-            _logger.info("%s: stopping", self.spec.name)
+        """Ask it to end; kill it if it is still starting, and may not listen yet."""
+        if self._popen is None:
+            return
+        _logger.info("%s: stopping", self.spec.name)
+        if self.state is ChildState.STARTING:
+            self.kill()
+        else:
             self._popen.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:

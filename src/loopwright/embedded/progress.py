@@ -6,7 +6,9 @@ from loopwright.embedded.info import ChildInfo, ChildState, StackInfo, StackStat
 def changes(before: StackInfo | None, after: StackInfo) -> list[str]:
     """Describe what happened to each child since ``before``."""
     lines: list[str] = []
-    for name, child in after.children.items():
+    is_starting = after.state in (StackState.STARTING, StackState.RUNNING)
+    children = list(after.children.items())
+    for name, child in children if is_starting else reversed(children):
         known = before.children.get(name) if before else None
         if known is None or (known.state, known.pid) != (child.state, child.pid):
             lines += _line(name, child)

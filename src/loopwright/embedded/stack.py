@@ -77,14 +77,12 @@ class Stack:
             UserError: the machine lacks something, or the platform runs with other options.
             LoopError: a process did not become healthy; everything is stopped.
         """
-        if self.is_running():
-            return self._join(on_progress)
+        if info := self._join(on_progress):
+            return info
         self._check()
         self._folder.make()
         with self._launching():
-            if self.is_running():
-                return self._join(on_progress)
-            return self._launch(on_progress)
+            return self._join(on_progress) or self._launch(on_progress)
 
     def run_in_foreground(self, on_progress: OnProgress = lambda _line: None) -> None:
         """Run the platform in this process until SIGINT or SIGTERM, then stop it.
@@ -188,8 +186,8 @@ class Stack:
                 supervisor.wait()
         self._await_release()
 
-    def _join(self, on_progress: OnProgress) -> StackInfo:
-        """Wait for the health of a platform that another command has started."""
+    def _join(self, on_progress: OnProgress) -> StackInfo | None:
+        """Wait for the health of a platform that runs already; None if none does, or any more."""
         before: StackInfo | None = None
         while self.is_running():
             info = StackInfo.load(self._folder.root)
@@ -201,7 +199,9 @@ class Stack:
                     self._refuse_other_options(info)
                     return info
             time.sleep(_POLL_SECONDS)
-        raise self._failed(before)
+        if before is not None and before.state is StackState.FAILED:
+            raise self._failed(before)
+        return None
 
     def _refuse_other_options(self, info: StackInfo) -> None:
         running = {
@@ -225,13 +225,15 @@ class Stack:
             return
         self._signal(before, signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
-        while self.is_running() and time.monotonic() < deadline:
-            info = StackInfo.load(self._folder.root)
-            for line in changes(before, info) if info else ():
-                on_progress(line)
-            before = info or before
+        is_running = True
+        while is_running and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-        if self.is_running():
+            is_running = self.is_running()
+            info = StackInfo.load(self._folder.root) or before
+            for line in changes(before, info):
+                on_progress(line)
+            before = info
+        if is_running:
             self._signal(before, signal.SIGKILL)
             self._await_release()
 
