@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,8 +22,17 @@ static long microseconds(void) {
     return now.tv_sec * 1000000L + now.tv_nsec / 1000;
 }
 
+/* SIGXCPU comes a second before the kill, so that the limit can be told from a plain SIGKILL. */
+static void warn_of_cpu_limit(void) {
+    struct rlimit cpu;
+    if (getrlimit(RLIMIT_CPU, &cpu) || cpu.rlim_cur == RLIM_INFINITY) return;
+    cpu.rlim_cur -= 1;
+    setrlimit(RLIMIT_CPU, &cpu);
+}
+
 static void run(char **command) {
     setsid();
+    warn_of_cpu_limit();
     execvp(command[0], command);
     int error = errno;
     dprintf(2, "cannot execute '%s': %s\n", command[0], strerror(error));

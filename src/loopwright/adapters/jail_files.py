@@ -61,7 +61,7 @@ def build_jail_files(folder: Path, deploy: Path = DEPLOY) -> None:
         raise SandboxUnavailable(f"cannot prepare jails in {folder}: {error}") from error
     compile_helpers(
         {
-            deploy / "init.c": folder / "skeleton" / "init",
+            deploy / "init.c": folder / "skeleton" / "jinit",
             deploy / "guard.c": folder / "guard",
         }
     )

@@ -159,7 +159,7 @@ class NsjailJail(Jail):
         return self._config.substitute(
             slot=slot.folder.name,
             uid=slot.uid,
-            cpu_seconds=limits.cpu_seconds,
+            cpu_seconds=limits.cpu_seconds + 1,  # process 1 gives a warning before it
             file_mebibytes=math.ceil(limits.disk_bytes / MIB),
             max_processes=limits.max_processes + _OUR_PROCESSES,
         )
@@ -175,7 +175,7 @@ class NsjailJail(Jail):
             *(self._binary, "--config", str(config), "--log_fd", str(log)),
             *("--pass_fd", str(status)),
             *(f"--env={name}={value}" for name, value in variables.items()),
-            *("--", "/init", str(status), *request.argv),
+            *("--", "/jinit", str(status), *request.argv),
         ]
 
 
@@ -213,9 +213,9 @@ def judge(process: GuardedProcess, usage: Usage, limits: Limits) -> CommandResul
 
 
 def _is_out_of_cpu(event: str | None, number: int, usage: Usage, limits: Limits) -> bool:
-    if event != "signal":
-        return False
-    return number == _SIGXCPU or (number == _SIGKILL and usage.cpu_seconds >= limits.cpu_seconds)
+    """Tell SIGXCPU, or the kill that follows it, from the same signal sent without need."""
+    is_kill = event == "signal" and number in (_SIGXCPU, _SIGKILL)
+    return is_kill and usage.cpu_seconds >= 0.9 * limits.cpu_seconds
 
 
 def _read_status(text: bytes) -> tuple[str | None, int, float | None]:
