@@ -27,7 +27,7 @@ def doctor(
     from loopwright.embedded.options import default_model
     from loopwright.embedded.preflight import check_machine
 
-    checks = check_machine(state, model or default_model())
+    checks = check_machine(state.resolve(), model or default_model())
     is_ready = all(check.is_ok for check in checks if check.is_required)
     for check in checks:
         mark = "ok" if check.is_ok else "MISSING" if check.is_required else "optional"

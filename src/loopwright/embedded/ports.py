@@ -38,7 +38,8 @@ class ChosenPorts(Contract):
         Raises:
             UserError: a port asked for is taken or is no port.
         """
-        check_asked(asked)
+        if problems := port_problems(asked):
+            raise UserError("; ".join(problems))
         given = asked.model_dump(exclude_none=True)
         taken = set(given.values())
         chosen = dict(given)
@@ -53,16 +54,10 @@ class ChosenPorts(Contract):
         write_private(folder.ports, self.model_dump_json() + "\n")
 
 
-def check_asked(asked: Ports) -> None:
-    """Refuse ports that cannot be had, all at once.
-
-    Raises:
-        UserError: one or more are taken, given twice, or no ports.
-    """
+def port_problems(asked: Ports) -> list[str]:
+    """Say which of the ports asked for cannot be had, and why."""
     given = asked.model_dump(exclude_none=True)
-    problems = [problem for name, port in given.items() if (problem := _problem(name, port, given))]
-    if problems:
-        raise UserError("; ".join(problems))
+    return [problem for name, port in given.items() if (problem := _problem(name, port, given))]
 
 
 def is_busy(port: int) -> bool:

@@ -3,34 +3,22 @@
 import json
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from loopwright.adapters.host_checks import HostCheck, check_host
 from loopwright.adapters.vllm_server import check_installed
 from loopwright.contracts.failures import UserError
 from loopwright.embedded.children import PROGRAMS, find_program
+from loopwright.embedded.ports import Ports, port_problems
 
 _GIB = 2**30
 _LEAST_DISK_BYTES = 2 * _GIB
 _LEAST_MEMORY_BYTES = 4 * _GIB
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing the machine has or lacks."""
-
-    name: str
-    is_ok: bool
-    is_required: bool
-    detail: str
-    """What was found."""
-    advice: str
-    """What to do where it is missing."""
-
-
-def check_machine(state_dir: Path, model: Path) -> list[Check]:
+def check_machine(state_dir: Path, model: Path) -> list[HostCheck]:
     """Make every check; nothing is changed, and the state folder need not exist."""
     return [
         _check_folder(state_dir),
@@ -39,26 +27,30 @@ def check_machine(state_dir: Path, model: Path) -> list[Check]:
         *(_check_program(name, package) for name, package in PROGRAMS.items()),
         _check_vllm(),
         _check_model(model),
-        *_check_host(),
+        *check_host(),
     ]
 
 
-def refuse_lacking(checks: list[Check]) -> None:
-    """Refuse a machine that lacks something required.
+def refuse_lacking(checks: list[HostCheck], asked: Ports) -> None:
+    """Refuse a machine that lacks something required, or ports that cannot be had.
 
     Raises:
         UserError: with every lack and what to do.
     """
-    lacking = [check for check in checks if check.is_required and not check.is_ok]
-    if lacking:
-        lines = [f"  {check.name}: {check.detail}; {check.advice}" for check in lacking]
-        raise UserError("the platform cannot start on this machine:\n" + "\n".join(lines))
+    lacking = [
+        f"{check.name}: {check.detail}; {check.advice}"
+        for check in checks
+        if check.is_required and not check.is_ok
+    ]
+    if problems := [*lacking, *port_problems(asked)]:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        raise UserError(f"the platform cannot start on this machine:{lines}")
 
 
-def _check_folder(state_dir: Path) -> Check:
+def _check_folder(state_dir: Path) -> HostCheck:
     parent = _nearest(state_dir)
     is_ok = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
-    return Check(
+    return HostCheck(
         name="state folder",
         is_ok=is_ok,
         is_required=True,
@@ -67,9 +59,9 @@ def _check_folder(state_dir: Path) -> Check:
     )
 
 
-def _check_disk(state_dir: Path) -> Check:
+def _check_disk(state_dir: Path) -> HostCheck:
     free = shutil.disk_usage(_nearest(state_dir)).free
-    return Check(
+    return HostCheck(
         name="disk",
         is_ok=free >= _LEAST_DISK_BYTES,
         is_required=True,
@@ -78,9 +70,9 @@ def _check_disk(state_dir: Path) -> Check:
     )
 
 
-def _check_memory() -> Check:
+def _check_memory() -> HostCheck:
     available = psutil.virtual_memory().available
-    return Check(
+    return HostCheck(
         name="memory",
         is_ok=available >= _LEAST_MEMORY_BYTES,
         is_required=True,
@@ -89,9 +81,9 @@ def _check_memory() -> Check:
     )
 
 
-def _check_program(name: str, package: str) -> Check:
+def _check_program(name: str, package: str) -> HostCheck:
     found = find_program(name)
-    return Check(
+    return HostCheck(
         name=name,
         is_ok=found is not None,
         is_required=True,
@@ -100,17 +92,17 @@ def _check_program(name: str, package: str) -> Check:
     )
 
 
-def _check_vllm() -> Check:
+def _check_vllm() -> HostCheck:
     try:
         check_installed()
     except UserError as error:
-        return Check("vllm", False, True, str(error), "run `make setup`")
-    return Check("vllm", True, True, "is installed", "")
+        return HostCheck("vllm", False, True, str(error), "run `make setup`")
+    return HostCheck("vllm", True, True, "is installed", "")
 
 
-def _check_model(model: Path) -> Check:
+def _check_model(model: Path) -> HostCheck:
     problem = model_problem(model)
-    return Check(
+    return HostCheck(
         name="model",
         is_ok=not problem,
         is_required=True,
@@ -134,15 +126,6 @@ def model_problem(model: Path) -> str:
     if not isinstance(config, dict) or "architectures" not in config:
         return f"{model / 'config.json'} names no architectures"
     return ""
-
-
-def _check_host() -> list[Check]:
-    from loopwright.adapters.host_checks import check_host
-
-    return [
-        Check(found.name, found.is_ok, found.is_required, found.detail, found.advice)
-        for found in check_host()
-    ]
 
 
 def _nearest(path: Path) -> Path:

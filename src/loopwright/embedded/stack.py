@@ -17,7 +17,7 @@ from loopwright.embedded.locks import hold, is_held
 from loopwright.embedded.logs import last_lines, previous
 from loopwright.embedded.options import StackOptions
 from loopwright.embedded.plan import Plan
-from loopwright.embedded.ports import ChosenPorts, check_asked
+from loopwright.embedded.ports import ChosenPorts
 from loopwright.embedded.preflight import check_machine, refuse_lacking
 from loopwright.embedded.processes import is_alive
 from loopwright.embedded.progress import changes
@@ -120,8 +120,8 @@ class Stack:
 
     def _check(self) -> None:
         if self._is_checked:
-            check_asked(self._options.ports)
-            refuse_lacking(check_machine(self._folder.root, self._options.model))
+            checks = check_machine(self._folder.root, self._options.model)
+            refuse_lacking(checks, self._options.ports)
 
     def _plan(self) -> Plan:
         ports = ChosenPorts.choose(self._folder, self._options.ports)

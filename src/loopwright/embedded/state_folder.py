@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopwright.contracts.failures import UserError
+
 DEFAULT_STATE = Path(".loopwright")
 
 
@@ -62,9 +64,16 @@ class StateFolder:
         return self.run / f"{name}.ready"
 
     def make(self) -> None:
-        """Create the folders."""
-        for folder in (self.run, self.logs):
-            folder.mkdir(parents=True, exist_ok=True)
+        """Create the folders.
+
+        Raises:
+            UserError: they cannot be created.
+        """
+        try:
+            for folder in (self.run, self.logs):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"state folder {self.root}: {error}; name another, --state") from error
 
 
 def write_private(path: Path, text: str) -> None:
