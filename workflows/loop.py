@@ -52,7 +52,7 @@ class LoopWorkflow:
         self._loop = loop
         self._config = loop.config
         self._state = loop.state or LoopState(
-            uid=workflow.info().first_execution_run_id[:8],
+            uid=_uid(workflow.info().first_execution_run_id),
             num_requested=loop.config.num_iterations,
         )
         self._lease = EngineLease(loop.config.engines[0].name)
@@ -339,3 +339,8 @@ class LoopWorkflow:
     def _refuse_when_ending(self) -> None:
         if self._is_stopped() or self._phase == "ended":
             raise ValueError(f"loop {self._loop.loop_id} is ending; start it anew instead")
+
+
+def _uid(run_id: str) -> str:
+    """Take the random end of a run id; its start is the time, which loops may share."""
+    return run_id[-12:]

@@ -154,7 +154,7 @@ async def test_workflow_ids_mirror_artifact_keys(client: Client, fakes: FakeActi
     handle = await start_loop(client, small_config(num_iterations=1))
     await handle.result()
     request = fakes.requests("episode.take_turns")[0]
-    uid = (await handle.describe()).run_id[:8]
+    uid = (await handle.describe()).run_id[-12:]
     loop_id = handle.id.removeprefix("loop/")
     assert request.episode.prefix.startswith(f"loop/{loop_id}/{uid}/iteration/000001/task/")
 

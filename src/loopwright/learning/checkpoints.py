@@ -40,10 +40,11 @@ def import_directory(
         ContractError: the directory holds no model.
         StoreError: the store could not take it.
     """
+    files = model_files(directory)
     manifest = CheckpointManifest(
         policy=policy,
         model_fingerprint=model_fingerprint(directory),
-        model=tuple(keep_file(store, path, prefix=prefix) for path in model_files(directory)),
+        model=tuple(keep_file(store, path, prefix=prefix) for path in files),
     )
     return keep_manifest(store, manifest, prefix=prefix)
 
@@ -74,7 +75,7 @@ def load_model_directory(directory: Path) -> Trainer:
     model = AutoModelForCausalLM.from_pretrained(
         directory, dtype=torch.float32, local_files_only=True
     )
-    model.to(device)
+    model.to(device)  # type: ignore[arg-type]  # the stub takes the wrapper for the method
     return Trainer(model)
 
 
