@@ -8,17 +8,8 @@ from pathlib import Path
 import pytest
 from temporalio.testing import WorkflowEnvironment
 
+from loopwright.embedded.temporal_settings import search_attributes
 from loopwright.sdk.plugin import plugin
-
-SEARCH_ATTRIBUTES = {
-    "LoopName": "Keyword",
-    "TaskId": "Keyword",
-    "StopReason": "Keyword",
-    "EpisodeStatus": "Keyword",
-    "Iteration": "Int",
-    "PolicyVersion": "Int",
-    "Reward": "Double",
-}
 
 
 def binary(name: str) -> str:
@@ -34,7 +25,7 @@ async def temporal() -> AsyncIterator[WorkflowEnvironment]:
     arguments = ["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"]
     arguments += ["--dynamic-config-value", "history.transferProcessorMaxPollRPS=200"]
     arguments += ["--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="0s"']
-    for name, kind in SEARCH_ATTRIBUTES.items():
+    for name, kind in search_attributes().items():
         arguments += ["--search-attribute", f"{name}={kind}"]
     async with await WorkflowEnvironment.start_time_skipping_v2(
         dev_server_existing_path=binary("temporal"),

@@ -123,7 +123,7 @@ def engine_server(
         ),
         environment=environment,
         health=(HttpOk(url=f"http://127.0.0.1:{ports.engine}/health"),),
-        start_seconds=600,
+        start_seconds=900,
         # One process samples and answers: reading large weights keeps it silent.
         hang_seconds=600,
     )
@@ -153,7 +153,7 @@ def worker(
         health=(ReadyFile(path=folder.ready(name)),),
         needs=("temporal", "s3"),
         stage=1,
-        start_seconds=180,
+        start_seconds=300,
     )
 
 

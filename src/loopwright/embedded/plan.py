@@ -45,7 +45,7 @@ class ChildSpec(Contract):
     """Children that must be healthy before this one starts."""
     stage: int = 0
     """Children of a higher stage are stopped before those of a lower."""
-    start_seconds: float = 90.0
+    start_seconds: float = 120.0
     """Longest time from start to health."""
     hang_seconds: float = 60.0
     """Longest time without health before the process is killed."""
