@@ -94,6 +94,13 @@ def test_up_refuses_other_ports_than_those_running(tmp_path: Path) -> None:
     assert "--s3-port 4321: the platform in" in done.stderr
 
 
+@pytest.mark.usefixtures("running")
+def test_up_refuses_another_model_than_the_one_served(tmp_path: Path) -> None:
+    done = loopwright("up", "--model", "other", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--model other: the platform in" in done.stderr
+
+
 def test_doctor_names_what_is_missing(tmp_path: Path) -> None:
     done = loopwright("doctor", "--json", "--model", "nowhere", cwd=tmp_path)
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}

@@ -37,16 +37,13 @@ def up(
     """
     from loopwright.cli.output import print_json, say
     from loopwright.cli.stack_summary import as_json, summary
-    from loopwright.embedded.options import default_model
     from loopwright.embedded.ports import Ports
     from loopwright.embedded.stack import Stack, StackOptions
 
-    asked = {"sandbox_slots": slots} if slots else {}
     ports = Ports(temporal=temporal_port, ui=ui_port, s3=s3_port, engine=engine_port)
-    stack = Stack(
-        state,
-        options=StackOptions(model=model or default_model(), ports=ports, **asked),
-    )
+    asked = {"model": model, "sandbox_slots": slots, "ports": ports}
+    options_given = {name: value for name, value in asked.items() if value is not None}
+    stack = Stack(state, options=StackOptions.model_validate(options_given))
     if foreground:
         stack.run_in_foreground(lambda line: say(line, is_json=is_json))
         return

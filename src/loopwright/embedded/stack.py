@@ -210,6 +210,12 @@ class Stack:
             "s3": info.s3_endpoint,
             "engine": info.engine_url,
         }
+        is_model_asked = "model" in self._options.model_fields_set
+        if is_model_asked and self._options.model.resolve() != info.model:
+            raise UserError(
+                f"--model {self._options.model}: the platform in {self._folder.root} runs already, "
+                f"with {info.model}; `loopwright down` it first or leave the option out"
+            )
         for name, port in self._options.ports.model_dump(exclude_none=True).items():
             if not running[name].endswith(f":{port}"):
                 raise UserError(
