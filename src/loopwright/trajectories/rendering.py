@@ -15,6 +15,7 @@ from loopwright.contracts.failures import ContractError
 from loopwright.contracts.turns import Message
 
 _PLACEHOLDER = "loopwright-content-{}-placeholder"
+_TEMPLATE = "the chat template"
 
 
 class Rendered(NamedTuple):
@@ -41,7 +42,7 @@ class Renderer:
         self._tokenizer: Any = AutoTokenizer.from_pretrained(directory, local_files_only=True)
         if not self._tokenizer.chat_template:
             raise ContractError(f"the tokenizer in {directory} has no chat template")
-        self._turn_end, self._opening = self._split_turn()
+        self._turn_end = self._find_turn_end()
         self.stop_token_ids: tuple[int, ...] = self._stop_token_ids()
         """Ids that end a completion."""
         self.fingerprint = self._fingerprint()
@@ -61,7 +62,7 @@ class Renderer:
         text = self._template((*probe, *messages), for_generation=True)
         _, _, after = text.partition(_PLACEHOLDER.format(1))
         if not after.startswith(self._turn_end):
-            raise ContractError("the chat template ends the assistant's turn in another way here")
+            raise ContractError(f"{_TEMPLATE} ends the assistant's turn in another way here")
         rest = after[len(self._turn_end) :]
         return self._encode(rest, (*probe, *messages))
 
@@ -125,27 +126,31 @@ class Renderer:
         )
         return ids
 
-    def _split_turn(self) -> tuple[str, str]:
-        """Find what ends the assistant's turn: the text between its content and what follows."""
+    def _find_turn_end(self) -> str:
+        """Find the control token that the template ends the assistant's turn with."""
         probe = (Message(role="user", content=""), Message(role="assistant", content=""))
         whole = self._template(probe, for_generation=False)
         opening = self._template(probe[:1], for_generation=True)
-        if not whole.startswith(opening + _PLACEHOLDER.format(1)):
+        if opening == self._template(probe[:1], for_generation=False):
+            raise ContractError(f"{_TEMPLATE} has no generation prompt (add_generation_prompt)")
+        if not whole.startswith(opening):
             raise ContractError(
-                "the chat template renders a conversation differently once the assistant has "
-                "spoken; prompts could not be extended token for token"
+                f"{_TEMPLATE} renders a conversation differently once the assistant has spoken; "
+                "prompts could not be extended token for token"
             )
-        end: str = self._tokenizer.eos_token
-        after = whole[len(opening) + len(_PLACEHOLDER.format(1)) :]
-        if not after.startswith(end):
-            raise ContractError(
-                f"the chat template ends the assistant's turn with {after!r}, not with the "
-                f"tokenizer's end token {end!r}"
-            )
-        return end, opening
+        _, _, after = whole.partition(_PLACEHOLDER.format(1))
+        for token in sorted(self._tokenizer.all_special_tokens, key=len, reverse=True):
+            if after.startswith(token):
+                return str(token)
+        raise ContractError(
+            f"{_TEMPLATE} ends the assistant's turn with {after!r}, not with a control token"
+        )
 
     def _stop_token_ids(self) -> tuple[int, ...]:
-        return (int(self._tokenizer.eos_token_id),)
+        """Give the id that ends a turn first, then the tokenizer's own end if it is another."""
+        turn_end = int(self._tokenizer.convert_tokens_to_ids(self._turn_end))
+        end = self._tokenizer.eos_token_id
+        return (turn_end,) if end in (None, turn_end) else (turn_end, int(end))
 
     def _fingerprint(self) -> str:
         vocabulary = sorted(self._tokenizer.get_vocab().items())
