@@ -27,10 +27,9 @@ async def main(address: str) -> None:
         print(progress.phase, progress.detail)
         if len(progress.results) == 2:
             break
-    print("first answers passed:", [row.first_pass_rate for row in progress.results])
     await loop.stop()
     result = await loop.result()
-    print(f"{result.num_iterations} iterations, {result.num_episodes} episodes")
+    print("first answers passed:", [row.first_pass_rate for row in result.results])
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 """How a command finds the platform: by the environment, or the one on this machine."""
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from loopwright.adapters.s3_store import S3ObjectStore
-from loopwright.contracts.failures import UserError
+from loopwright.contracts.failures import StoreError, UserError
 from loopwright.embedded.stack import Stack, stack_environment
 from loopwright.sdk import LoopClient
 from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
+
+logger = logging.getLogger(__name__)
 
 ADDRESS = "LOOPWRIGHT_TEMPORAL_ADDRESS"
 
@@ -42,10 +45,10 @@ def platform_settings(state: Path, environment: Mapping[str, str] = os.environ) 
     return Settings.from_environment({**ours, **environment})
 
 
-def store_of(state: Path) -> S3ObjectStore:
-    """Open the object store of the platform.
-
-    Raises:
-        LoopError: it cannot be reached.
-    """
-    return open_store(platform_settings(state))
+def store_of(state: Path) -> S3ObjectStore | None:
+    """Open the object store of the platform; None when it cannot be reached."""
+    try:
+        return open_store(platform_settings(state))
+    except StoreError as error:
+        logger.warning("the object store cannot be reached: %s", error)
+        return None

@@ -51,4 +51,4 @@ def demo(
         state=state,
         is_json=is_json,
     )
-    raise typer.Exit(run_demo(request))
+    run_demo(request)

@@ -24,9 +24,19 @@ class DemoResult:
         return cls(loop=loop, loop_seconds=loop_seconds, report=report, web_ui=web_ui)
 
     @property
-    def lost_episodes(self) -> int:
-        """Episodes without a recorded outcome."""
-        return self.loop.num_lost
+    def problem(self) -> str | None:
+        """Say why the demo did not show what it is to show; None when it did."""
+        if self.loop.num_lost:
+            return f"{self.loop.num_lost} episodes have no recorded outcome"
+        if self.loop.num_episodes and self._num_failed == self.loop.num_episodes:
+            return f"all {self.loop.num_episodes} episodes failed; {self.report} says why"
+        return None
+
+    @property
+    def _num_failed(self) -> int:
+        evaluations = (self.loop.base_evaluation, self.loop.final_evaluation)
+        evaluated = sum(found.num_failed for found in evaluations if found)
+        return evaluated + sum(row.num_failed for row in self.loop.results)
 
     def as_json(self, *, wall_seconds: float) -> dict[str, Any]:
         """Give the fields that programs rely on; pass rates are of the first answer."""
@@ -45,8 +55,7 @@ class DemoResult:
             "final_pass_rate_interval": _interval(_first(final)),
             "base_pass_rate_after_second": _mean(_last(base)),
             "final_pass_rate_after_second": _mean(_last(final)),
-            "failed_episodes": sum(row.num_failed for row in self.loop.results)
-            + sum(found.num_failed for found in (base, final) if found),
+            "failed_episodes": self._num_failed,
             "loop_seconds": round(self.loop_seconds, 3),
             "web_ui": self.web_ui,
         }
@@ -61,7 +70,7 @@ class DemoResult:
             f"iterations: {self.loop.num_episodes} episodes{lost}, "
             f"{self.loop_seconds:.0f} s (with the platform's start and stop {wall_seconds:.0f} s)",
             "pass rate on held-out tasks (95 % interval, clustered by task):",
-            f"                 base policy               {'final policy'}",
+            f"  {'':14} {'base policy':25} final policy",
             _row("first answer", _first(base), _first(final)),
             _row("in the end", _last(base), _last(final)),
             f"report: {self.report}",

@@ -1,6 +1,7 @@
 """The demo: the platform comes up, a loop runs, its report is written, the platform goes."""
 
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from loopwright.cli.live_view import LiveView
 from loopwright.cli.output import print_json, say
 from loopwright.cli.report_files import default_path, write_report
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig, TrainConfig
-from loopwright.contracts.failures import UserError
+from loopwright.contracts.failures import LoopError, UserError
 from loopwright.embedded.stack import Stack, StackInfo
 from loopwright.sdk import LoopClient, LoopHandle
 
@@ -56,18 +57,21 @@ class DemoRequest:
         )
 
 
-def run_demo(request: DemoRequest) -> int:
-    """Run the demo and give the exit status: 1 when episodes were lost.
+def run_demo(request: DemoRequest) -> None:
+    """Run the demo.
 
     Raises:
-        LoopError: the platform did not start, or the loop failed.
+        LoopError: the platform did not start, the loop failed, or episodes were lost.
     """
     started = time.monotonic()
+    # Whoever ends the demo otherwise than by Ctrl-C leaves no process behind either.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _platform(request) as stack:
         request.say(f"Web UI: {stack.ui_url}")
         result = asyncio.run(_run_loop(request, stack))
     _finish(request, result, wall_seconds=time.monotonic() - started)
-    return 1 if result.lost_episodes else 0
+    if result.problem:
+        raise LoopError(result.problem)
 
 
 @contextmanager
@@ -91,7 +95,7 @@ def _platform(request: DemoRequest) -> Iterator[StackInfo]:
 async def _run_loop(request: DemoRequest, stack: StackInfo) -> DemoResult:
     client = await LoopClient.connect(stack.temporal_address)
     started = time.monotonic()
-    handle = await _start_or_go_on(client, request)
+    handle = await start_or_go_on(client, request)
     with LiveView(stream=sys.stderr if request.is_json else sys.stdout) as view:
         await view.follow(handle.watch())
     loop_seconds = time.monotonic() - started
@@ -102,7 +106,7 @@ async def _run_loop(request: DemoRequest, stack: StackInfo) -> DemoResult:
     )
 
 
-async def _start_or_go_on(client: LoopClient, request: DemoRequest) -> LoopHandle:
+async def start_or_go_on(client: LoopClient, request: DemoRequest) -> LoopHandle:
     """Start the loop, or go on with the unfinished one."""
     unfinished = await _unfinished(client)
     if unfinished is None:

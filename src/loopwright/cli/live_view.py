@@ -7,6 +7,7 @@ from typing import Self, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
@@ -21,16 +22,18 @@ from loopwright.cli.wording import (
 from loopwright.contracts.iterations import IterationResult, LoopProgress
 
 PHASES = ("rollout", "batch", "train", "publish", "total")
-MAX_ROWS = 25
-"""Iterations that the table shows; older ones scroll away."""
+_OTHER_LINES = 8
+"""Lines of a terminal that the table leaves to the rest."""
 
 
 class LiveView:
     """Shows each state of one loop; a context manager."""
 
-    def __init__(self, *, stream: TextIO | None = None) -> None:
-        self._console = Console(file=stream or sys.stdout, highlight=False, soft_wrap=True)
-        self._live = Live(console=self._console, auto_refresh=False)
+    def __init__(self, *, stream: TextIO | None = None, console: Console | None = None) -> None:
+        self._console = console or Console(
+            file=stream or sys.stdout, highlight=False, soft_wrap=True
+        )
+        self._live = Live(console=self._console)
         self._is_terminal = self._console.is_terminal
         self._told: set[str] = set()
         self._last_phase = ""
@@ -61,9 +64,14 @@ class LiveView:
     def show(self, progress: LoopProgress) -> None:
         """Show one state."""
         if self._is_terminal:
-            self._live.update(_picture(progress), refresh=True)
+            self._live.update(_picture(progress, self._max_rows), refresh=True)
         else:
             self._print_news(progress)
+
+    @property
+    def _max_rows(self) -> int:
+        """Iterations that fit; older ones are left out."""
+        return max(1, self._console.height - _OTHER_LINES)
 
     def _print_news(self, progress: LoopProgress) -> None:
         if progress.base_evaluation:
@@ -83,15 +91,16 @@ class LiveView:
             self._console.print(line)
 
 
-def _picture(progress: LoopProgress) -> Group:
-    lines: list[Table | Text] = []
+def _picture(progress: LoopProgress, max_rows: int) -> Group:
+    lines: list[Table | Text | Spinner] = []
     if progress.base_evaluation:
         lines.append(Text(describe_evaluation("base policy", progress.base_evaluation)))
     if progress.results:
-        lines.append(_table(progress.results[-MAX_ROWS:]))
+        lines.append(_table(progress.results[-max_rows:]))
     if progress.final_evaluation:
         lines.append(Text(describe_evaluation("final policy", progress.final_evaluation)))
-    lines.append(Text(describe_phase(progress), style="bold"))
+    phase = Text(describe_phase(progress), style="bold")
+    lines.append(phase if progress.phase == "ended" else Spinner("dots", phase))
     return Group(*lines)
 
 

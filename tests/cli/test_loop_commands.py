@@ -1,0 +1,155 @@
+"""The commands that start, watch and operate loops, as processes."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+from tests.cli.conftest import Command, run_command
+from tests.fakes import FakeActivities
+
+CONFIG = """
+iteration: {num_tasks: 3, group_size: 4}
+train: {num_minibatches: 1}
+evaluation: {at_start: false, at_end: false}
+num_iterations: 2
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    (tmp_path / "loop.yaml").write_text(CONFIG)
+    return "loop.yaml"
+
+
+async def held(fakes: FakeActivities) -> asyncio.Event:
+    """Let the loop stand still in its first update; give what lets it go on."""
+    return fakes.hold.setdefault("trainer.train_step", asyncio.Event())
+
+
+async def test_started_loop_is_shown_until_its_end(loopwright: Command, config: str) -> None:
+    done = await loopwright("start", config, "--id", "first", "--watch")
+    assert done.status == 0, done.err
+    assert "started loop first" in done.out
+    assert "iteration 2: first answer 50.0 %" in done.out
+
+
+async def test_json_is_all_that_is_on_stdout(loopwright: Command, config: str) -> None:
+    done = await loopwright("start", config, "--id", "first", "--watch", "--json")
+    assert done.json["loop_id"] == "first"
+    assert done.json["result"]["num_iterations"] == 2
+    assert "started loop first" in done.err
+
+
+async def test_second_start_finds_the_same_loop_running(
+    loopwright: Command, config: str, fakes: FakeActivities, tmp_path: Path
+) -> None:
+    go_on = await held(fakes)
+    await loopwright("start", config, "--id", "first")
+    again = await loopwright("start", config, "--id", "first", "--json")
+    assert (again.status, again.json["is_new"]) == (0, False)
+    (tmp_path / "loop.yaml").write_text(CONFIG + "seed: 5\n")
+    other = await loopwright("start", config, "--id", "first")
+    assert other.status == 2
+    assert "seed 0 -> 5" in other.err
+    go_on.set()
+
+
+async def test_bad_configuration_starts_nothing(loopwright: Command, tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").write_text("sede: 1\nseed: -1\n")
+    done = await loopwright("start", "loop.yaml", "--id", "first")
+    assert done.status == 2
+    assert "loop.yaml:1: sede: unknown key; did you mean seed?" in done.err
+    assert "loop.yaml:2: seed: expected an integer" in done.err
+    assert (await loopwright("list", "--json")).json == {"loops": []}
+
+
+async def test_running_loop_is_operated(
+    loopwright: Command, config: str, fakes: FakeActivities
+) -> None:
+    go_on = await held(fakes)
+    await loopwright("start", config, "--id", "first")
+    for words in (["pause", "first"], ["resume", "first"], ["stop", "first"]):
+        done = await loopwright(*words, "--json")
+        assert (done.status, done.json["loop_id"]) == (0, "first"), done.err
+    go_on.set()
+    watched = await loopwright("watch", "first", "--json")
+    assert watched.status == 0
+    assert '"outcome": "stopped"' in watched.out.splitlines()[-1]
+
+
+async def test_described_loop_shows_iterations_and_configuration(
+    loopwright: Command, config: str
+) -> None:
+    await loopwright("start", config, "--id", "first", "--watch")
+    done = await loopwright("describe", "first")
+    assert "loop first: completed" in done.out
+    assert "iteration 1: first answer 50.0 %" in done.out
+    assert "num_iterations: 2" in done.out
+    described = (await loopwright("describe", "first", "--json")).json
+    assert described["config"]["num_iterations"] == 2
+    assert len(described["progress"]["results"]) == 2
+
+
+async def test_failed_loop_fails_whoever_watches(
+    loopwright: Command, config: str, fakes: FakeActivities
+) -> None:
+    fakes.failures["trainer.train_step"] = [
+        ApplicationError("loss is nan", type="TrainingDiverged", non_retryable=True)
+    ]
+    done = await loopwright("start", config, "--id", "first", "--watch")
+    assert done.status == 1
+    assert "loopwright: loop first failed: iteration 1 failed: " in done.err
+
+
+async def test_report_is_written_where_it_is_asked_for(
+    loopwright: Command, config: str, tmp_path: Path
+) -> None:
+    await loopwright("start", config, "--id", "first", "--watch")
+    done = await loopwright("report", "first", "--output", "out/first.html", "--json")
+    assert done.status == 0, done.err
+    assert done.json["report"] == "out/first.html"
+    assert "the object store cannot be reached" in done.err
+    assert "<svg" in (tmp_path / "out/first.html").read_text()
+
+
+@pytest.mark.parametrize("command", ["watch", "describe", "pause", "resume", "stop", "report"])
+async def test_unknown_loop_is_named(loopwright: Command, command: str) -> None:
+    done = await loopwright(command, "nothing")
+    assert (done.status, done.out) == (2, "")
+    assert "there is no loop 'nothing'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["list"], "no platform runs in .loopwright: start one with `loopwright up`"),
+        (["start", "nowhere.yaml"], "nowhere.yaml: cannot be read: No such file"),
+        (["config", "check", "."], "expected a YAML file, got a directory"),
+        (["worker", "cook"], "pool 'cook' does not exist; there are control"),
+        (["policy", "build", "no/such/place"], "has no parent directory"),
+        (["demo", "--iterations", "0"], "greater than or equal to 1"),
+        (["strat"], "No such command 'strat'"),
+    ],
+)
+async def test_bad_usage_is_said_in_words(words: list[str], expected: str, tmp_path: Path) -> None:
+    done = await run_command(*words, folder=tmp_path, environment={})
+    assert (done.status, done.out) == (2, "")
+    assert expected in done.err
+
+
+async def test_configuration_without_problems_is_shown_as_resolved(tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").write_text("train: {learning_rate: 1e-6}\n")
+    check = ("config", "check", "loop.yaml")
+    done = await run_command(*check, "--json", folder=tmp_path, environment={})
+    assert done.json["config"]["train"]["learning_rate"] == 1e-6
+    assert done.json["problems"] == []
+
+
+async def test_problems_of_a_configuration_are_json_too(tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").write_text("sede: 1\n")
+    check = ("config", "check", "loop.yaml")
+    done = await run_command(*check, "--json", folder=tmp_path, environment={})
+    assert done.status == 2
+    assert done.json["problems"] == ["loop.yaml:1: sede: unknown key; did you mean seed?"]
