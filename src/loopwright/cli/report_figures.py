@@ -22,6 +22,7 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.alpha": 0.3,
     "axes.prop_cycle": cycler(color=COLOURS),
 }
@@ -35,7 +36,7 @@ def pass_rates(rows: Sequence[IterationResult]) -> str:
         _line(axes, rows, [row.first_pass_rate for row in rows], "first answer")
         _line(axes, rows, [row.pass_rate for row in rows], "in the end")
         axes.set_ylim(0, 1)
-        axes.legend(frameon=False)
+        _legend(axes)
 
     return _figure("pass-rates", draw)
 
@@ -53,7 +54,7 @@ def metric(rows: Sequence[IterationResult], *names: str) -> str:
     def draw(axes: Axes) -> None:
         for name in names:
             _line(axes, rows, [row.metrics.get(name) for row in rows], name.replace("_", " "))
-        axes.legend(frameon=False)
+        _legend(axes)
 
     return _figure("-".join(names), draw)
 
@@ -67,7 +68,7 @@ def seconds(rows: Sequence[IterationResult]) -> str:
             heights = [row.seconds.get(phase, 0.0) for row in rows]
             axes.bar([row.index for row in rows], heights, bottom=below, label=phase)
             below = [low + height for low, height in zip(below, heights, strict=True)]
-        axes.legend(frameon=False, ncols=2)
+        _legend(axes)
 
     return _figure("seconds", draw)
 
@@ -77,6 +78,11 @@ def _line(
 ) -> None:
     numbers = [float("nan") if value is None else value for value in values]
     axes.plot([row.index for row in rows], numbers, marker="o", markersize=3, label=label)
+
+
+def _legend(axes: Axes) -> None:
+    """Name the lines above the plot, where they hide nothing."""
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=False)
 
 
 def _figure(name: str, draw: Callable[[Axes], object]) -> str:
