@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from loopwright.adapters.host_checks import HostCheck
-from loopwright.contracts.failures import UserError
+from loopwright.contracts.failures import LoopError, UserError
 from loopwright.embedded.options import StackOptions, default_model
-from loopwright.embedded.ports import ChosenPorts, Ports, is_busy
+from loopwright.embedded.ports import ChosenPorts, Ports, claimed, is_busy
 from loopwright.embedded.preflight import model_problem, refuse_lacking
 from loopwright.embedded.stack import Stack
 from loopwright.embedded.state_folder import StateFolder
@@ -92,3 +92,16 @@ def test_the_same_port_for_two_servers_is_refused(tmp_path: Path) -> None:
     port = free_port()
     with pytest.raises(UserError, match="the same port is given for two servers"):
         ChosenPorts.choose(StateFolder(tmp_path), Ports(s3=port, ui=port))
+
+
+def test_claimed_port_is_busy_before_anything_listens_on_it(tmp_path: Path) -> None:
+    port = free_port()
+    with claimed([port]):
+        assert is_busy(port)
+        folder = StateFolder(tmp_path)
+        folder.ports.parent.mkdir(parents=True, exist_ok=True)
+        folder.ports.write_text(json.dumps({"engine": port}))
+        assert ChosenPorts.choose(folder, Ports()).engine != port
+        with pytest.raises(LoopError, match=f"port {port} was taken by another platform"):
+            claimed([port]).__enter__()
+    assert not is_busy(port)

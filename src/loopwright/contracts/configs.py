@@ -1,5 +1,6 @@
 """The configuration of a loop, as resolved: every default lives here."""
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -116,14 +117,34 @@ class LoopConfig(Contract):
 
     @model_validator(mode="after")
     def _budgets_fit_each_other(self) -> "LoopConfig":
+        problems = [*self._budget_problems(), *self._sampling_problems()]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _budget_problems(self) -> Iterator[str]:
         if self.sampling.max_tokens >= self.episode.max_tokens:
-            raise ValueError(
+            yield (
                 f"sampling.max_tokens ({self.sampling.max_tokens}) must be smaller than "
                 f"episode.max_tokens ({self.episode.max_tokens}): no prompt would fit"
             )
         if self.train.num_minibatches > self.iteration.num_tasks:
-            raise ValueError(
+            yield (
                 f"train.num_minibatches ({self.train.num_minibatches}) must not exceed "
                 f"iteration.num_tasks ({self.iteration.num_tasks}): a minibatch takes whole groups"
             )
-        return self
+
+    def _sampling_problems(self) -> Iterator[str]:
+        """Refuse what the trainer cannot reproduce; a loop without iterations may sample so."""
+        if self.num_iterations == 0:
+            return
+        if self.sampling.temperature == 0:
+            yield (
+                "sampling.temperature (0) must be above 0: greedy episodes of a group are all "
+                "alike, and teach nothing"
+            )
+        if self.sampling.top_p < 1 or self.sampling.top_k > 0:
+            yield (
+                f"sampling.top_p ({self.sampling.top_p}) must be 1 and sampling.top_k "
+                f"({self.sampling.top_k}) 0: the trainer computes probabilities over every token"
+            )

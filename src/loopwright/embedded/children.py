@@ -49,7 +49,11 @@ def build_plan(
     )
     pools = (Pool.CONTROL, Pool.TRAINER, Pool.ENGINE, Pool.EPISODE)
     workers = tuple(worker(pool, folder, connections, options) for pool in pools)
-    return Plan(connections=connections, children=servers + workers)
+    return Plan(
+        connections=connections,
+        children=servers + workers,
+        ports=(ports.temporal, ports.ui, ports.s3, ports.engine),
+    )
 
 
 def find_program(name: str) -> str | None:

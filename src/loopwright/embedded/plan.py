@@ -91,4 +91,6 @@ class Plan(Contract):
     connections: Connections
     children: tuple[ChildSpec, ...]
     """In the order of their start."""
+    ports: tuple[int, ...] = ()
+    """Ports of 127.0.0.1 that the children listen on, claimed while the supervisor runs."""
     restart: RestartPolicy = RestartPolicy()

@@ -2,12 +2,15 @@
 
 import random
 import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import psutil
 
+from loopwright.adapters.host_locks import HostLocks
 from loopwright.contracts.base import Contract
-from loopwright.contracts.failures import UserError
+from loopwright.contracts.failures import LoopError, UserError
 from loopwright.embedded.state_folder import StateFolder, write_private
 
 # Below the range that Linux takes for outgoing connections.
@@ -60,8 +63,32 @@ def port_problems(asked: Ports) -> list[str]:
     return [problem for name, port in given.items() if (problem := _problem(name, port, given))]
 
 
+@contextmanager
+def claimed(ports: Iterable[int]) -> Iterator[None]:
+    """Claim ports for the servers of one platform, which may take a minute until they listen.
+
+    Raises:
+        LoopError: another platform has claimed one.
+    """
+    claims = HostLocks()
+    try:
+        for port in ports:
+            if not claims.take(_claim(port)):
+                raise LoopError(
+                    f"port {port} was taken by another platform that started at the same time; "
+                    "start again"
+                )
+        yield
+    finally:
+        claims.close()
+
+
 def is_busy(port: int) -> bool:
-    """Tell whether a port of 127.0.0.1 cannot be listened on."""
+    """Tell whether a port of 127.0.0.1 is claimed or cannot be listened on."""
+    claims = HostLocks()
+    if not claims.take(_claim(port)):
+        return True
+    claims.close()
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -69,6 +96,10 @@ def is_busy(port: int) -> bool:
         except OSError:
             return True
     return False
+
+
+def _claim(port: int) -> str:
+    return f"port/{port}"
 
 
 def _problem(name: str, port: int, given: dict[str, int]) -> str:

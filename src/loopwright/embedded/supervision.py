@@ -11,6 +11,7 @@ from typing import NoReturn
 from loopwright.embedded.info import StackInfo
 from loopwright.embedded.locks import hold
 from loopwright.embedded.plan import Plan
+from loopwright.embedded.ports import claimed
 from loopwright.embedded.processes import kill_session
 from loopwright.embedded.state_folder import StateFolder
 from loopwright.embedded.supervisor import Supervisor
@@ -39,7 +40,7 @@ def supervise(
     with hold(folder.lock, seconds=_LOCK_SECONDS, busy=busy):
         sweep(folder)
         supervisor = Supervisor(plan, folder, on_change=on_change)
-        with _watchdog(folder), _stop_on_signals(supervisor):
+        with claimed(plan.ports), _watchdog(folder), _stop_on_signals(supervisor):
             supervisor.run()
 
 
