@@ -106,8 +106,8 @@ def test_byte_order_mark_and_carriage_returns_are_taken(file: Path) -> None:
          "'nowhere', which is no directory"),
         ("sampling:\n  max_tokens: 400", "2: sampling.max_tokens (400) must be smaller than "
          "episode.max_tokens (400)"),
-        ("iteration:\n  num_tasks: 1", "train.num_minibatches (2) must not exceed "
-         "iteration.num_tasks (1)"),
+        ("sampling:\n  temperature: 0", "sampling.temperature (0) must be above 0"),
+        ("sampling:\n  top_k: 5", "sampling.top_p (1.0) must be 1 and sampling.top_k (5) 0"),
     ],
 )  # fmt: skip
 def test_problem_is_named_with_its_line(file: Path, text: str, expected: str) -> None:
