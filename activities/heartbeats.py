@@ -38,8 +38,9 @@ def heartbeating_thread() -> Iterator[None]:
 async def _beat_for_ever() -> None:
     interval = _interval_seconds()
     while interval is not None:
-        activity.heartbeat()
+        # The first one is not due yet, and most activities are done before it is.
         await asyncio.sleep(interval)
+        activity.heartbeat()
 
 
 def _beat_until(ended: threading.Event) -> None:

@@ -33,8 +33,9 @@ class GradeEpisode:
     async def grade_episode(self, request: GradeEpisodeRequest) -> GradeEpisodeResult:
         """Grade the state that the head leads to; no verdict gives no reward."""
         async with heartbeating():
-            log = self._resources.turn_log(request.episode)
-            chain = await self._resources.in_store_thread(log.load, request.head)
+            chain = await self._resources.in_store_thread(
+                self._resources.load_chain, request.episode, request.head
+            )
             records = chain.records
             environment = environment_of(request.episode)
             task = environment.load_task(request.episode.task.task_id)

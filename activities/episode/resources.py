@@ -2,19 +2,21 @@
 
 import asyncio
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
 from loopwright.contracts.configs import EnvironmentConfig
 from loopwright.contracts.episodes import EpisodeInput
 from loopwright.contracts.failures import UserError
+from loopwright.contracts.turns import TurnHead
 from loopwright.core.protocols import Engine, Jail, ObjectStore
 from loopwright.environments.base import Environment
 from loopwright.environments.registry import build_environment
-from loopwright.trajectories.turn_log import TurnLog
+from loopwright.trajectories.turn_log import Chain, TurnLog
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +31,7 @@ class EpisodeResources:
     jail: Jail
     store_threads: Executor
     jail_threads: Executor
+    chains: "RecentChains" = field(default_factory=lambda: RecentChains())
 
     def engine(self, name: str) -> Engine:
         """Give the engine of this name.
@@ -45,6 +48,15 @@ class EpisodeResources:
                 f"set LOOPWRIGHT_ENGINE_URLS or change engines in the configuration"
             ) from None
 
+    def load_chain(self, episode: EpisodeInput, head: TurnHead) -> Chain:
+        """Give the turns that lead to ``head``; those just taken here need no reading.
+
+        Raises:
+            StoreError: a record is missing or damaged.
+        """
+        known = self.chains.get(head.digest)
+        return known if known is not None else self.turn_log(episode).load(head)
+
     def turn_log(self, episode: EpisodeInput) -> TurnLog:
         """Open the log of an episode's turns."""
         return TurnLog(self.store, episode.prefix, fingerprint(episode))
@@ -56,6 +68,25 @@ class EpisodeResources:
     async def in_jail_thread(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a call that blocks on the jail."""
         return await _in_thread(self.jail_threads, call, *args, **kwargs)
+
+
+class RecentChains:
+    """Chains of turns by the digest of their head, which stands for all that is in them."""
+
+    def __init__(self, max_chains: int = 1024) -> None:
+        """Keep the newest ``max_chains``."""
+        self._max_chains = max_chains
+        self._chains: OrderedDict[str, Chain] = OrderedDict()
+
+    def put(self, chain: Chain) -> None:
+        """Remember a chain."""
+        self._chains[chain.head.digest] = chain
+        while len(self._chains) > self._max_chains:
+            self._chains.popitem(last=False)
+
+    def get(self, digest: str) -> Chain | None:
+        """Give the chain that leads to a digest; None when it is not known here."""
+        return self._chains.get(digest)
 
 
 async def _in_thread(

@@ -17,7 +17,7 @@ from loopwright.core import budgets, seeds
 from loopwright.environments.base import Environment, Reply
 from loopwright.trajectories.assembly import policy_span
 from loopwright.trajectories.rendering import Renderer
-from loopwright.trajectories.turn_log import TurnLog
+from loopwright.trajectories.turn_log import Chain, TurnLog
 
 
 class TakeTurns:
@@ -40,6 +40,7 @@ class TakeTurns:
                 if player.is_over():
                     break
                 await player.take_turn()
+            self._resources.chains.put(player.chain())
             return player.result()
 
     async def _player(self, request: TakeTurnsRequest) -> "_Player":
@@ -99,6 +100,10 @@ class _Player:
         self.head = await self.resources.in_store_thread(self.log.commit, record)
         self.records.append(record)
         self.stop_reason = record.stop_reason
+
+    def chain(self) -> Chain:
+        """Give the turns taken so far."""
+        return Chain(records=tuple(self.records), head=self.head)
 
     def result(self) -> TakeTurnsResult:
         """Say where the episode stands."""

@@ -74,6 +74,10 @@ class VllmAdmin(Closing):
             return False
         return True
 
+    async def pause(self) -> None:
+        """Hold requests back; those under way keep their tokens."""
+        await self._post("/pause", parameters={"mode": "keep"})
+
     async def resume(self) -> None:
         """Let requests go on; no effect when they do."""
         await self._post("/resume")
@@ -90,7 +94,7 @@ class VllmAdmin(Closing):
             ContractError: the server refuses.
         """
         try:
-            await self._post("/pause", parameters={"mode": "keep"})
+            await self.pause()
             await self._set_label(UNPUBLISHED)
             await self._reload(directory)
             await self._forget_keys_and_values()

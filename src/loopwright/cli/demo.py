@@ -14,7 +14,7 @@ def demo(
             "--iterations",
             min=1,
             max=1000,
-            help="Iterations to run; by default until the target pass rate, 15 at most.",
+            help="Iterations to run; by default until the target pass rate, 10 at most.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed.")] = 0,

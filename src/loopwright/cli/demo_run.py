@@ -15,17 +15,16 @@ from loopwright.cli.demo_result import DemoResult
 from loopwright.cli.live_view import LiveView
 from loopwright.cli.output import print_json, say
 from loopwright.cli.report_files import default_path, write_report
-from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig, TrainConfig
+from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig
 from loopwright.contracts.failures import LoopError, UserError
 from loopwright.embedded.stack import Stack, StackInfo
 from loopwright.sdk import LoopClient, LoopHandle
 
 LOOP_ID = "demo"
-MAX_ITERATIONS = 15
+MAX_ITERATIONS = 10
 TARGET_PASS_RATE = 0.87
 """First-answer pass rate at which the demo has shown what it is to show."""
 EVALUATION = EvaluationConfig(num_tasks=128, samples=4, at_start=True, at_end=True)
-NUM_MINIBATCHES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,6 @@ class DemoRequest:
         """Resolve the configuration of the loop."""
         return LoopConfig(
             iteration=IterationConfig(num_tasks=self.num_tasks, group_size=self.group_size),
-            train=TrainConfig(num_minibatches=min(NUM_MINIBATCHES, self.num_tasks)),
             evaluation=EVALUATION,
             num_iterations=self.iterations or MAX_ITERATIONS,
             target_pass_rate=None if self.iterations else TARGET_PASS_RATE,

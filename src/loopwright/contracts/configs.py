@@ -67,9 +67,9 @@ class EpisodeConfig(Contract):
 class TrainConfig(Contract):
     """The update."""
 
-    learning_rate: float = Field(default=3e-4, gt=0, le=1)
-    num_minibatches: int = Field(default=2, ge=1)
-    """Optimiser steps of an iteration; groups are divided among them."""
+    learning_rate: float = Field(default=2e-4, gt=0, le=1)
+    num_minibatches: int = Field(default=4, ge=1)
+    """Optimiser steps of an iteration, at most one a group; groups are divided among them."""
     clip_low: float = Field(default=0.2, gt=0, lt=1)
     clip_high: float = Field(default=0.28, gt=0)
     weight_decay: float = Field(default=0.0, ge=0)
@@ -127,11 +127,6 @@ class LoopConfig(Contract):
             yield (
                 f"sampling.max_tokens ({self.sampling.max_tokens}) must be smaller than "
                 f"episode.max_tokens ({self.episode.max_tokens}): no prompt would fit"
-            )
-        if self.train.num_minibatches > self.iteration.num_tasks:
-            yield (
-                f"train.num_minibatches ({self.train.num_minibatches}) must not exceed "
-                f"iteration.num_tasks ({self.iteration.num_tasks}): a minibatch takes whole groups"
             )
 
     def _sampling_problems(self) -> Iterator[str]:

@@ -11,7 +11,13 @@ from loopwright.contracts.failures import LoopError
 from loopwright.embedded.health import is_healthy
 from loopwright.embedded.info import ChildInfo, ChildState
 from loopwright.embedded.plan import ChildSpec, ReadyFile, RestartPolicy
-from loopwright.embedded.processes import ProcessId, die_with_parent, identify, kill_session
+from loopwright.embedded.processes import (
+    ProcessId,
+    die_with_parent,
+    identify,
+    kill_session,
+    yield_processor,
+)
 from loopwright.embedded.state_folder import StateFolder
 
 _logger = logging.getLogger(__name__)
@@ -157,6 +163,8 @@ class Child:
             if self.state is not ChildState.HEALTHY:
                 _logger.info("%s: healthy after %.1f s", self.spec.name, now - self._started)
                 self._healthy_since = now
+                if self.spec.yields_processor and self._process is not None:
+                    yield_processor(self._process)
             self.state = ChildState.HEALTHY
             self.was_healthy = True
             self._last_healthy = now

@@ -72,7 +72,7 @@ def temporal_server(folder: StateFolder, ports: ChosenPorts) -> ChildSpec:
     return ChildSpec(
         name="temporal",
         command=(*command, *server_arguments()),
-        environment={"GOGC": "200"},
+        environment={"GOGC": "400"},
         # By way of the Web UI's server, which asks the frontend: both must work.
         health=(
             PortOpen(port=ports.temporal),
@@ -115,18 +115,21 @@ def engine_server(
     has_gpu = can_use_gpu()
     if has_gpu:
         del environment["TORCHDYNAMO_DISABLE"]
+    command = server_command(
+        options.model.resolve(),
+        port=ports.engine,
+        max_model_len=min(options.max_model_len, model_positions(options.model)),
+        max_num_seqs=options.max_episodes,
+        has_gpu=has_gpu,
+    )
     return ChildSpec(
         name="engine",
-        command=tuple(
-            server_command(
-                options.model.resolve(),
-                port=ports.engine,
-                max_model_len=min(options.max_model_len, model_positions(options.model)),
-                has_gpu=has_gpu,
-            )
-        ),
+        command=tuple(command),
         environment=environment,
         health=(HttpOk(url=f"http://127.0.0.1:{ports.engine}/health"),),
+        # A step costs nearly the same for one completion as for many: behind all others for the
+        # processor, the server finds more of them waiting.
+        yields_processor=not has_gpu,
         start_seconds=900,
         # One process samples and answers: reading large weights keeps it silent.
         hang_seconds=600,

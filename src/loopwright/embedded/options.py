@@ -23,7 +23,7 @@ class StackOptions(Contract):
     ports: Ports = Ports()
     sandbox_slots: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """Jails at once."""
-    max_episodes: int = Field(default=64, ge=1)
-    """Episode activities at once."""
+    max_episodes: int = Field(default=256, ge=1)
+    """Episode activities at once, and completions that the engine samples together."""
     max_model_len: int = Field(default=2048, ge=2)
     """Most tokens of a prompt with its completion; never more than the model takes."""

@@ -49,6 +49,8 @@ class ChildSpec(Contract):
     """Longest time from start to health."""
     hang_seconds: float = 60.0
     """Longest time without health before the process is killed."""
+    yields_processor: bool = False
+    """Once healthy it runs only while no other process wants the processor."""
     grace_seconds: float = 15.0
     """Time from SIGTERM to SIGKILL."""
 

@@ -59,6 +59,14 @@ def kill_session(leader: ProcessId, *, seconds: float = 10.0) -> int:
     return len(killed)
 
 
+def yield_processor(leader: ProcessId) -> None:
+    """Let every process of a session run only while no other wants the processor."""
+    for pid in _members(leader):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for thread in (_PROC / str(pid) / "task").iterdir():
+                os.sched_setscheduler(int(thread.name), os.SCHED_IDLE, os.sched_param(0))
+
+
 def die_with_parent(parent: int) -> None:
     """Ask Linux to kill this process when the thread that forked it ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

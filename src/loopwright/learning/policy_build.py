@@ -28,11 +28,11 @@ from loopwright.trajectories.trajectory import Sample
 OnProgress = Callable[[int, int, float], None]
 """Told steps done, steps in all, and the loss of the newest."""
 
-ERROR_RATE = 0.35
+ERROR_RATE = 0.2
 """Share of lines that a demonstration gets wrong: what post-training is to mend."""
-NUM_STEPS = 300
+NUM_STEPS = 600
 BATCH_SIZE = 32
-PEAK_LEARNING_RATE = 3e-3
+PEAK_LEARNING_RATE = 1.5e-3
 _WARM_UP_STEPS = 20
 _VOCABULARY_SIZE = 384
 _MAX_POSITIONS = 512

@@ -17,6 +17,10 @@ from loopwright.learning.losses import Loss, TrainedTokens, clipped_policy_gradi
 from loopwright.learning.metrics import UpdateMetrics
 
 
+_BETAS = (0.9, 0.95)
+"""Decay of AdamW's moments; the second is short, for gradients change from batch to batch."""
+
+
 class Trainer:
     """One policy being trained; holds the weights and AdamW's moments between updates."""
 
@@ -24,7 +28,7 @@ class Trainer:
         """Take the model as it is, on its device."""
         self.model = model
         self.model.train(False)
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=_BETAS)
 
     def reinforce(
         self, batch: Batch, config: TrainConfig, *, temperature: float, seed: int
