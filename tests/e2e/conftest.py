@@ -1,7 +1,6 @@
 """The whole platform, real in every part, once for all tests of this folder."""
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,10 +25,5 @@ def info(platform: Stack) -> StackInfo:
 
 
 @pytest.fixture
-async def client(info: StackInfo) -> AsyncIterator[LoopClient]:
-    yield await LoopClient.connect(info.temporal_address)
-
-
-@pytest.fixture
-def state_dir(info: StackInfo) -> Path:
-    return info.state_dir
+async def client(info: StackInfo) -> LoopClient:
+    return await LoopClient.connect(info.temporal_address)

@@ -22,8 +22,12 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="session")
-async def disturbed(platform: Stack) -> LoopResult:
+def disturbed(platform: Stack) -> LoopResult:
     """Run a loop whose episode worker is killed in the middle of its first iteration."""
+    return asyncio.run(_run_disturbed(platform))
+
+
+async def _run_disturbed(platform: Stack) -> LoopResult:
     info = platform.ensure_running()
     client = await LoopClient.connect(info.temporal_address)
     handle = await client.start(small_config(), loop_id="disturbed")
@@ -51,6 +55,7 @@ async def test_every_episode_left_one_trajectory_of_the_right_version(
     disturbed: LoopResult, info: StackInfo
 ) -> None:
     store = store_of(info.state_dir)
+    assert store is not None
     keys = [key for key in store.list_keys("loop/disturbed/") if "/trajectory-" in key]
     found = [codec.decode(store.get(key)) for key in keys]
     episodes = Counter(trajectory.episode for trajectory in found)

@@ -20,7 +20,7 @@ def renderer() -> Renderer:
 
 def template_ids(messages: list[Message], *, for_generation: bool) -> list[int]:
     """Render with the library's own template, as an independent reference."""
-    tokenizer = AutoTokenizer.from_pretrained(PICO_DIRECTORY)  # type: ignore[no-untyped-call]
+    tokenizer = AutoTokenizer.from_pretrained(PICO_DIRECTORY)
     text = tokenizer.apply_chat_template(
         [message.model_dump() for message in messages],
         tokenize=False,

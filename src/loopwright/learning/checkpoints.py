@@ -7,6 +7,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM
+from transformers.utils.logging import disable_progress_bar
 
 from loopwright.adapters.artifacts import fetch, keep
 from loopwright.adapters.checkpoint_files import (
@@ -71,6 +72,7 @@ def model_files(directory: Path) -> list[Path]:
 
 def load_model_directory(directory: Path) -> Trainer:
     """Load a model directory for training, in float32, on a GPU where there is one."""
+    disable_progress_bar()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = AutoModelForCausalLM.from_pretrained(
         directory, dtype=torch.float32, local_files_only=True

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers.utils.logging import disable_progress_bar
 
 from loopwright.contracts.configs import TrainConfig
 from loopwright.contracts.failures import UserError
@@ -93,6 +94,7 @@ def _build(
     directory: Path, seed: int, num_steps: int, error_rate: float, on_progress: OnProgress
 ) -> PolicyBuildSummary:
     conversations = list(demonstrations(seed, num_steps * BATCH_SIZE, error_rate=error_rate))
+    disable_progress_bar()
     _tokenizer(conversations).save_pretrained(directory)
     renderer = Renderer(directory)
     torch.manual_seed(seed)
@@ -188,3 +190,5 @@ def _save(trainer: Trainer, directory: Path) -> None:
     for path in directory.glob("*.json"):
         # One line less of churn between library versions: sorted, and ended by a newline.
         path.write_text(json.dumps(json.loads(path.read_text()), indent=1, sort_keys=True) + "\n")
+    for path in directory.iterdir():
+        path.chmod(0o644)

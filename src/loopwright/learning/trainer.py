@@ -16,7 +16,6 @@ from loopwright.learning.batches import Batch, Microbatch, microbatches, minibat
 from loopwright.learning.losses import Loss, TrainedTokens, clipped_policy_gradient
 from loopwright.learning.metrics import UpdateMetrics
 
-
 _BETAS = (0.9, 0.95)
 """Decay of AdamW's moments; the second is short, for gradients change from batch to batch."""
 

@@ -1,0 +1,40 @@
+"""Record histories for the replay tests: ``python -m tests.replay.record STATE LOOP``.
+
+Of each workflow type the oldest history of the loop is stored. Do so for each release whose
+workflows differ; the older ones must go on replaying.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from temporalio.client import Client
+
+import loopwright
+from loopwright.embedded.stack import StackInfo
+from loopwright.sdk.plugin import plugin
+
+FOLDER = Path(__file__).parent / "histories"
+
+
+async def record(state: Path, loop_id: str) -> None:
+    """Store one history of each workflow type."""
+    info = StackInfo.load(state)
+    assert info is not None, f"no platform runs in {state}"
+    client = await Client.connect(info.temporal_address, plugins=[plugin()])
+    oldest = {}
+    async for execution in client.list_workflows(f'LoopName = "{loop_id}"'):
+        known = oldest.get(execution.workflow_type)
+        if known is None or execution.start_time < known.start_time:
+            oldest[execution.workflow_type] = execution
+    for name, execution in sorted(oldest.items()):
+        history = await client.get_workflow_handle(execution.id).fetch_history()
+        events = json.loads(history.to_json())
+        path = FOLDER / f"{name}-{loopwright.__version__}.json"
+        path.write_text(json.dumps({"id": execution.id, "history": events}, indent=1) + "\n")
+        print(f"{path}: {len(events['events'])} events of {execution.id}")
+
+
+if __name__ == "__main__":
+    asyncio.run(record(Path(sys.argv[1]), sys.argv[2]))
