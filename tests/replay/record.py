@@ -6,10 +6,12 @@ workflows differ; the older ones must go on replaying.
 
 import asyncio
 import json
+import socket
 import sys
 from pathlib import Path
+from typing import Any
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution
 
 import loopwright
 from loopwright.embedded.stack import StackInfo
@@ -23,7 +25,7 @@ async def record(state: Path, loop_id: str) -> None:
     info = StackInfo.load(state)
     assert info is not None, f"no platform runs in {state}"
     client = await Client.connect(info.temporal_address, plugins=[plugin()])
-    oldest = {}
+    oldest: dict[str, WorkflowExecution] = {}
     async for execution in client.list_workflows(f'LoopName = "{loop_id}"'):
         known = oldest.get(execution.workflow_type)
         if known is None or execution.start_time < known.start_time:
@@ -32,8 +34,19 @@ async def record(state: Path, loop_id: str) -> None:
         history = await client.get_workflow_handle(execution.id).fetch_history()
         events = json.loads(history.to_json())
         path = FOLDER / f"{name}-{loopwright.__version__}.json"
-        path.write_text(json.dumps({"id": execution.id, "history": events}, indent=1) + "\n")
+        stored = {"id": execution.id, "history": without_identity(events)}
+        text = json.dumps(stored, indent=1).replace(socket.gethostname(), "host")
+        path.write_text(text + "\n")
         print(f"{path}: {len(events['events'])} events of {execution.id}")
+
+
+def without_identity(value: Any) -> Any:
+    """Leave out who did it: names of processes and hosts."""
+    if isinstance(value, list):
+        return [without_identity(item) for item in value]
+    if isinstance(value, dict):
+        return {k: without_identity(v) for k, v in value.items() if k != "identity"}
+    return value
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def model_files(directory: Path) -> list[Path]:
 
 def load_model_directory(directory: Path) -> Trainer:
     """Load a model directory for training, in float32, on a GPU where there is one."""
-    disable_progress_bar()
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = AutoModelForCausalLM.from_pretrained(
         directory, dtype=torch.float32, local_files_only=True

@@ -94,7 +94,7 @@ def _build(
     directory: Path, seed: int, num_steps: int, error_rate: float, on_progress: OnProgress
 ) -> PolicyBuildSummary:
     conversations = list(demonstrations(seed, num_steps * BATCH_SIZE, error_rate=error_rate))
-    disable_progress_bar()
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     _tokenizer(conversations).save_pretrained(directory)
     renderer = Renderer(directory)
     torch.manual_seed(seed)
