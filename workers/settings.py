@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from loopwright.contracts.base import Contract
 from loopwright.contracts.failures import UserError
@@ -35,6 +35,13 @@ class Settings(Contract):
     """Jails at once on this host (episode pool only)."""
     max_episodes: int = Field(default=64, ge=1)
     """Episode activities at once (episode pool only)."""
+
+    @field_validator("s3_endpoint")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError(f"expected http://HOST:PORT or https://HOST, got {value!r}")
+        return value
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":

@@ -1,5 +1,9 @@
 """What stands behind a failed activity or child workflow."""
 
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import TypeVar
+
 from temporalio.exceptions import (
     ApplicationError,
     CancelledError,
@@ -9,6 +13,20 @@ from temporalio.exceptions import (
 
 from loopwright.contracts import failures
 from loopwright.contracts.episodes import EpisodeFailure
+
+Result = TypeVar("Result")
+
+
+async def all_of(children: Iterable[Awaitable[Result]]) -> list[Result]:
+    """Await every child, cancelled ones too, before the first failure among them is raised.
+
+    A parent that is cancelled ends after its children: nothing of it runs on.
+    """
+    found = await asyncio.gather(*children, return_exceptions=True)
+    for result in found:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in found if not isinstance(result, BaseException)]
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 from loopwright.contracts import activities, queues
 from loopwright.contracts.engines import (
@@ -18,6 +19,11 @@ with workflow.unsafe.imports_passed_through():
 
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 15.0
+
+
+def is_history_full() -> bool:
+    """Tell whether the workflow is to continue as new."""
+    return workflow.info().is_continue_as_new_suggested()
 
 
 class EngineLease:
@@ -37,13 +43,15 @@ class EngineLease:
     ) -> None:
         """Wait until the engine is free, then publish ``checkpoint`` to it.
 
+        Returns without the lease when the wait has filled the workflow's history, too.
+
         Args:
             checkpoint: the version to serve.
             on_wait: told the present holder each time the lease is refused.
             is_given_up: asked before each try; True returns without the lease.
         """
         pause = _FIRST_PAUSE_SECONDS
-        while not self.is_held and not is_given_up():
+        while not (self.is_held or is_given_up() or is_history_full()):
             answer = await call(
                 activities.acquire_lease,
                 AcquireLeaseRequest(
@@ -70,7 +78,11 @@ class EngineLease:
         """Give the engine back, also while the workflow is being cancelled."""
         if self.is_held:
             self.is_held = False
-            await asyncio.shield(asyncio.ensure_future(self._release()))
+            try:
+                await asyncio.shield(asyncio.ensure_future(self._release()))
+            except ActivityError as error:
+                # The lease is void anyway once this workflow has closed.
+                workflow.logger.warning("engine %s not given back: %s", self._engine, error.cause)
 
     async def _publish(self, checkpoint: CheckpointRef) -> None:
         await call(

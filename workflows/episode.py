@@ -35,7 +35,6 @@ class EpisodeWorkflow:
         """Play and grade the episode."""
         self._episode = episode
         self._head = episode.resume_from or TurnHead(num_turns=0, digest="")
-        self._deadline = workflow.now().timestamp() + episode.budgets.max_seconds
         try:
             turns = await self._take_turns()
             graded = await self._grade(turns.stop_reason or StopReason.COMPLETED)
@@ -53,9 +52,7 @@ class EpisodeWorkflow:
         for _ in range(self._episode.budgets.max_turns + 1):
             taken = await call(
                 activities.take_turns,
-                TakeTurnsRequest(
-                    episode=self._episode, head=self._head, max_turns=chunk, deadline=self._deadline
-                ),
+                TakeTurnsRequest(episode=self._episode, head=self._head, max_turns=chunk),
                 summary=f"turns from {self._head.num_turns}",
                 profile=self._episode.profile,
                 priority=self._episode.priority,

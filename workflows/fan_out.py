@@ -1,6 +1,5 @@
 """Run the groups of an iteration or an evaluation, each as a child workflow."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from loopwright.core import seeds
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
-    from loopwright.workflows.causes import failure_of, is_cancellation
+    from loopwright.workflows.causes import all_of, failure_of, is_cancellation
     from loopwright.workflows.group import GroupWorkflow
     from loopwright.workflows.options import PRIORITY_KEY, temporal_priority
 
@@ -40,7 +39,7 @@ class FanOut:
         A group that is lost to a failure of its own workflow counts no episode at all: the
         difference to what was asked for is what the caller reports as lost.
         """
-        return list(await asyncio.gather(*(self._run_group(task) for task in tasks)))
+        return await all_of(self._run_group(task) for task in tasks)
 
     async def _run_group(self, task: TaskRef) -> GroupResult:
         parent = workflow.info().workflow_id

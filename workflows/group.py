@@ -1,7 +1,5 @@
 """One group: the G episodes of one task, scored together."""
 
-import asyncio
-
 from temporalio import workflow
 from temporalio.common import TypedSearchAttributes
 from temporalio.exceptions import ChildWorkflowError
@@ -14,7 +12,7 @@ from loopwright.core import seeds
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
-    from loopwright.workflows.causes import failure_of, is_cancellation
+    from loopwright.workflows.causes import all_of, failure_of, is_cancellation
     from loopwright.workflows.episode import EpisodeWorkflow
     from loopwright.workflows.options import call, temporal_priority
 
@@ -35,7 +33,7 @@ class GroupWorkflow:
         return await self._score(episodes)
 
     async def _run_episodes(self) -> list[EpisodeResult]:
-        return await asyncio.gather(*(self._run_episode(i) for i in range(self._group.size)))
+        return await all_of(self._run_episode(i) for i in range(self._group.size))
 
     async def _run_episode(self, index: int) -> EpisodeResult:
         common = self._group.episode

@@ -27,7 +27,7 @@ from loopwright.core import stopping
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
     from loopwright.workflows.causes import failure_of, is_cancellation
-    from loopwright.workflows.engine_lease import EngineLease
+    from loopwright.workflows.engine_lease import EngineLease, is_history_full
     from loopwright.workflows.evaluation import EvaluationWorkflow
     from loopwright.workflows.iteration import IterationWorkflow
     from loopwright.workflows.options import call
@@ -59,6 +59,7 @@ class LoopWorkflow:
         self._phase: LoopPhase = "starting"
         self._detail = ""
         self._stop: StopRequest | None = None
+        self._is_ending = False
         self._num_this_run = 0
         self._child: asyncio.Task[Any] | None = None
 
@@ -138,14 +139,17 @@ class LoopWorkflow:
         )
 
     async def _continue_as_new_if_long(self) -> None:
-        is_long = workflow.info().is_continue_as_new_suggested()
-        if self._is_over() or not (is_long or self._num_this_run >= ITERATIONS_PER_RUN):
-            return
+        is_long = is_history_full() or self._num_this_run >= ITERATIONS_PER_RUN
+        if is_long and not self._is_over():
+            await self._continue_as_new()
+
+    async def _continue_as_new(self) -> None:
         await workflow.wait_condition(workflow.all_handlers_finished)
         self._lease.hand_over()
         workflow.continue_as_new(self._loop.model_copy(update={"state": self._state}))
 
     async def _evaluate_final(self) -> None:
+        self._is_ending = True
         wants = self._config.evaluation.at_end and self._stop is None
         if wants and self._state.final_evaluation is None:
             self._update_state(final_evaluation=await self._evaluate("final"))
@@ -192,6 +196,8 @@ class LoopWorkflow:
             await self._lease.acquire(
                 self._checkpoint(), on_wait=self._wait_for_holder, is_given_up=self._is_stopped
             )
+            if not self._lease.is_held and not self._is_stopped():
+                await self._continue_as_new()
         return self._lease.is_held and not self._is_stopped()
 
     def _wait_for_holder(self, holder: str) -> None:
@@ -337,7 +343,7 @@ class LoopWorkflow:
         )
 
     def _refuse_when_ending(self) -> None:
-        if self._is_stopped() or self._phase == "ended":
+        if self._is_stopped() or self._is_ending:
             raise ValueError(f"loop {self._loop.loop_id} is ending; start it anew instead")
 
 

@@ -30,42 +30,46 @@ PRIORITY_KEY: dict[EpisodeKind, int] = {"evaluation": 2, "training": 3, "audit":
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one activity is called; attempts are unlimited within ``schedule_to_close``."""
+    """How one activity is called.
+
+    What it waits for a worker is not bounded: a platform that was off goes on where it was.
+    """
 
     start_to_close: timedelta
-    schedule_to_close: timedelta
     queue: str | None = None
     """None where the caller names it."""
     heartbeats: bool = False
+    schedule_to_close: timedelta | None = None
+    """Bound of all attempts together, waiting included; only where giving up does no harm."""
 
 
-def _options(
-    start_to_close: float, schedule_to_close: float, queue: str | None, *, heartbeats: bool = False
-) -> Options:
-    return Options(
-        timedelta(minutes=start_to_close), timedelta(minutes=schedule_to_close), queue, heartbeats
-    )
+def _options(minutes: float, queue: str | None, *, heartbeats: bool = False) -> Options:
+    return Options(timedelta(minutes=minutes), queue, heartbeats)
 
 
-# activity                     minutes: one attempt, all attempts; queue
+# activity                     minutes of one attempt; queue
 TABLE: dict[str, Options] = {
-    "control.select_tasks": _options(1, 30, queues.CONTROL),
-    "control.score_group": _options(1, 30, queues.CONTROL),
-    "control.write_report": _options(5, 30, queues.CONTROL),
-    "episode.take_turns": _options(30, 120, queues.EPISODE, heartbeats=True),
-    "episode.grade_episode": _options(10, 120, queues.EPISODE, heartbeats=True),
-    "engine.acquire_lease": _options(1, 60, None),
-    "engine.release_lease": _options(1, 10, None),
-    "engine.load_policy": _options(10, 60, None, heartbeats=True),
-    "trainer.import_policy": _options(30, 120, queues.TRAINER, heartbeats=True),
-    "trainer.build_batch": _options(30, 120, queues.TRAINER, heartbeats=True),
-    "trainer.train_step": _options(24 * 60, 48 * 60, queues.TRAINER, heartbeats=True),
+    "control.select_tasks": _options(1, queues.CONTROL),
+    "control.score_group": _options(1, queues.CONTROL),
+    "control.write_report": _options(5, queues.CONTROL),
+    "episode.take_turns": _options(30, queues.EPISODE, heartbeats=True),
+    "episode.grade_episode": _options(10, queues.EPISODE, heartbeats=True),
+    "engine.acquire_lease": _options(1, None),
+    "engine.release_lease": Options(timedelta(minutes=1), schedule_to_close=timedelta(minutes=10)),
+    "engine.load_policy": _options(10, None, heartbeats=True),
+    "trainer.import_policy": _options(30, queues.TRAINER, heartbeats=True),
+    "trainer.build_batch": _options(30, queues.TRAINER, heartbeats=True),
+    "trainer.train_step": _options(24 * 60, queues.TRAINER, heartbeats=True),
 }
+
+MAX_ATTEMPTS = 500
+"""Two hours of failures in a row; an attempt begins only where there is a worker."""
 
 RETRY = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     backoff_coefficient=2.0,
     maximum_interval=timedelta(seconds=15),
+    maximum_attempts=MAX_ATTEMPTS,
     non_retryable_error_types=list(NON_RETRYABLE_TYPES),
 )
 

@@ -5,7 +5,11 @@ from collections.abc import Sequence
 
 from temporalio import activity
 
-from loopwright.activities.episode.resources import EpisodeResources, environment_of
+from loopwright.activities.episode.resources import (
+    EpisodeResources,
+    environment_errors,
+    environment_of,
+)
 from loopwright.activities.heartbeats import heartbeating
 from loopwright.adapters.artifacts import keep
 from loopwright.contracts.artifacts import ArtifactRef
@@ -57,9 +61,10 @@ class GradeEpisode:
         records: Sequence[TurnRecord],
     ) -> Grade:
         state = records[-1].state if records else environment.pose(task).state
-        return environment.grade(
-            task, state, jail=self._resources.jail, limits=request.episode.budgets.limits
-        )
+        with environment_errors(environment):
+            return environment.grade(
+                task, state, jail=self._resources.jail, limits=request.episode.budgets.limits
+            )
 
     def _keep(
         self,

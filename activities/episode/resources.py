@@ -3,15 +3,16 @@
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
 from loopwright.contracts.configs import EnvironmentConfig
 from loopwright.contracts.episodes import EpisodeInput
-from loopwright.contracts.failures import UserError
+from loopwright.contracts.failures import EnvironmentFailure, LoopError, UserError
 from loopwright.contracts.turns import TurnHead
 from loopwright.core.protocols import Engine, Jail, ObjectStore
 from loopwright.environments.base import Environment
@@ -100,6 +101,24 @@ def fingerprint(episode: EpisodeInput) -> str:
     """Digest what an episode's records depend on; another request's turns are not its own."""
     text = episode.model_dump_json(exclude={"prefix", "priority", "profile", "resume_from"})
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@contextmanager
+def environment_errors(environment: Environment) -> Iterator[None]:
+    """Give what an environment's own code raises its owner; the platform's errors pass unchanged.
+
+    Raises:
+        EnvironmentFailure: the environment's code failed.
+    """
+    try:
+        yield
+    except LoopError:
+        raise
+    # Whatever it is, another attempt would meet it again, and no reward may come of it.
+    except Exception as error:
+        raise EnvironmentFailure(
+            f"environment {environment.id} failed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def environment_of(episode: EpisodeInput) -> Environment:

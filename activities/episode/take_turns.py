@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from temporalio import activity
 
 from loopwright.activities.episode.renderers import RendererCache
-from loopwright.activities.episode.resources import EpisodeResources, environment_of, fingerprint
+from loopwright.activities.episode.resources import (
+    EpisodeResources,
+    environment_errors,
+    environment_of,
+    fingerprint,
+)
 from loopwright.activities.heartbeats import heartbeating
 from loopwright.contracts.engines import Completion, GenerateRequest
 from loopwright.contracts.episodes import EpisodeInput, TakeTurnsRequest, TakeTurnsResult
+from loopwright.contracts.failures import TaskError
 from loopwright.contracts.tasks import Task
 from loopwright.contracts.turns import StopReason, TurnHead, TurnRecord
 from loopwright.core import budgets, seeds
@@ -58,7 +64,6 @@ class TakeTurns:
             log=log,
             records=list(chain.records),
             head=chain.head,
-            deadline=request.deadline,
         )
 
 
@@ -74,7 +79,6 @@ class _Player:
     log: TurnLog
     records: list[TurnRecord]
     head: TurnHead
-    deadline: float
     stop_reason: StopReason | None = None
 
     def is_over(self) -> bool:
@@ -84,19 +88,33 @@ class _Player:
         else:
             self.stop_reason = budgets.stop_before_turn(
                 prompt_tokens=len(self._prompt()),
-                now=time.time(),
-                deadline=self.deadline,
+                seconds_spent=sum(record.seconds for record in self.records),
                 sampling=self.episode.sampling,
                 budgets=self.episode.budgets,
             )
+            self._refuse_to_end_unbegun()
         return self.stop_reason is not None
+
+    def _refuse_to_end_unbegun(self) -> None:
+        """Refuse an episode that has no room for a turn: nothing the policy did is there to grade.
+
+        Raises:
+            TaskError: its opening leaves no token for a completion.
+        """
+        if self.stop_reason is not None and not self.records:
+            raise TaskError(
+                f"task {self.task.task_id} opens with {len(self._prompt())} tokens, which leaves "
+                f"none for a completion; raise episode.max_tokens "
+                f"({self.episode.budgets.max_tokens}) or leave the task out"
+            )
 
     async def take_turn(self) -> None:
         """Generate, let the environment reply, and commit the record of both."""
+        started = time.monotonic()
         prompt = self._prompt()
         completion = await self._generate(prompt)
         reply = await self.resources.in_jail_thread(self._reply, completion)
-        record = self._record(prompt, completion, reply)
+        record = self._record(prompt, completion, reply, seconds=time.monotonic() - started)
         self.head = await self.resources.in_store_thread(self.log.commit, record)
         self.records.append(record)
         self.stop_reason = record.stop_reason
@@ -142,20 +160,23 @@ class _Player:
         state = self._state()
         if completion.finish_reason == "length":
             return Reply(state=state)
-        return self.environment.reply(
-            self.task,
-            state,
-            self.renderer.decode(completion.token_ids),
-            jail=self.resources.jail,
-            limits=self.episode.budgets.limits,
-        )
+        with environment_errors(self.environment):
+            return self.environment.reply(
+                self.task,
+                state,
+                self.renderer.decode(completion.token_ids),
+                jail=self.resources.jail,
+                limits=self.episode.budgets.limits,
+            )
 
     def _state(self) -> dict[str, object]:
         if self.records:
             return self.records[-1].state
         return self.environment.pose(self.task).state
 
-    def _record(self, prompt: tuple[int, ...], completion: Completion, reply: Reply) -> TurnRecord:
+    def _record(
+        self, prompt: tuple[int, ...], completion: Completion, reply: Reply, *, seconds: float
+    ) -> TurnRecord:
         stop_reason = budgets.stop_after_turn(
             num_turns=len(self.records) + 1,
             finish_reason=completion.finish_reason,
@@ -175,5 +196,6 @@ class _Player:
             state=reply.state,
             workspace=reply.workspace,
             turn_reward=reply.turn_reward,
+            seconds=round(seconds, 6),
             stop_reason=stop_reason,
         )

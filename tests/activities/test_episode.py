@@ -1,6 +1,5 @@
 """Turns and grades of episodes of ``program_steps``: real tokenizer, real jail, scripted engine."""
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,13 @@ from loopwright.contracts.episodes import (
     TakeTurnsResult,
     Verdict,
 )
-from loopwright.contracts.failures import EngineUnavailable, SandboxUnavailable, UserError
+from loopwright.contracts.failures import (
+    EngineUnavailable,
+    EnvironmentFailure,
+    SandboxUnavailable,
+    TaskError,
+    UserError,
+)
 from loopwright.contracts.policies import CheckpointRef, SamplingParams
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.turns import StopReason, TurnHead
@@ -78,7 +83,7 @@ def episode_of(pico: CheckpointRef, **changes: Any) -> EpisodeInput:
 async def take(
     activity: ActivityEnvironment, made: EpisodeActivities, episode: EpisodeInput, **changes: Any
 ) -> TakeTurnsResult:
-    values = {"head": START, "max_turns": 8, "deadline": time.time() + 60} | changes
+    values = {"head": START, "max_turns": 8} | changes
     request = TakeTurnsRequest(episode=episode, **values)
     result: TakeTurnsResult = await activity.run(made.take_turns, request)
     return result
@@ -189,13 +194,34 @@ async def test_chunk_ends_without_a_stop_and_the_next_goes_on(
     assert second.num_completion_tokens == len(tokens(WRONG)) + len(tokens(RIGHT))
 
 
-async def test_spent_time_stops_before_a_turn_and_is_graded_without_an_answer(
+async def test_turn_that_spends_all_time_is_the_last_one_and_is_graded(
     activity: ActivityEnvironment, make: Make, pico: CheckpointRef
 ) -> None:
-    made, episode = make(RIGHT), episode_of(pico)
-    turns = await take(activity, made, episode, deadline=time.time() - 1)
-    assert (turns.stop_reason, turns.head.num_turns) == (StopReason.TIMEOUT, 0)
+    made = make(WRONG, RIGHT)
+    episode = episode_of(pico, budgets=EpisodeConfig(max_seconds=1e-9))
+    turns = await take(activity, made, episode)
+    assert (turns.stop_reason, turns.head.num_turns) == (StopReason.TIMEOUT, 1)
     assert (await grade(activity, made, episode, turns)).grade.verdict is Verdict.FAIL
+
+
+async def test_task_without_room_for_a_turn_is_the_tasks_fault_and_no_reward(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
+) -> None:
+    episode = episode_of(
+        pico, budgets=EpisodeConfig(max_tokens=8), sampling=SamplingParams(max_tokens=4)
+    )
+    with pytest.raises(TaskError, match=r"opens with \d+ tokens"):
+        await take(activity, make(RIGHT), episode)
+    assert not store.list_keys(episode.prefix)
+
+
+async def test_bug_of_an_environment_is_its_own_failure_and_no_turn(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
+) -> None:
+    broken = FakeJail.of([ZeroDivisionError("a bug")])
+    with pytest.raises(EnvironmentFailure, match="program_steps failed: ZeroDivisionError"):
+        await take(activity, make(RIGHT, jail=broken), episode_of(pico))
+    assert not store.list_keys(episode_of(pico).prefix)
 
 
 async def test_cut_completion_is_a_limit_of_ours_and_no_answer(

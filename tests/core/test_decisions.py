@@ -37,12 +37,20 @@ def test_completion_fits_turn_and_episode_budget(prompt: int, left: int) -> None
     assert budgets.completion_tokens(prompt, sampling=SAMPLING, budgets=BUDGETS) == left
 
 
-def test_no_turn_begins_after_the_deadline_or_without_tokens() -> None:
-    common = {"sampling": SAMPLING, "budgets": BUDGETS}
-    stop = budgets.stop_before_turn
-    assert stop(prompt_tokens=9, now=1, deadline=2, **common) is None  # type: ignore[arg-type]
-    assert stop(prompt_tokens=9, now=2, deadline=2, **common) == "timeout"  # type: ignore[arg-type]
-    assert stop(prompt_tokens=100, now=1, deadline=2, **common) == "max_tokens"  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("prompt_tokens", "seconds_spent", "stop"),
+    [(9, 599.0, None), (9, 600.0, "timeout"), (100, 0.0, "max_tokens")],
+)
+def test_no_turn_begins_without_seconds_or_tokens(
+    prompt_tokens: int, seconds_spent: float, stop: str | None
+) -> None:
+    found = budgets.stop_before_turn(
+        prompt_tokens=prompt_tokens,
+        seconds_spent=seconds_spent,
+        sampling=SAMPLING,
+        budgets=BUDGETS,
+    )
+    assert found == stop
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,14 @@ NONCE_THIEF = (
     "def f(x): return 0\n"
 )
 PATCHED_JSON = "import json\njson.dumps = lambda v: '{}'\ndef f(x): return 0\n"
+DEEP = (
+    "import sys\nsys.setrecursionlimit(10 ** 6)\n"
+    "def f(x):\n    v = []\n    for _ in range(600): v = [v]\n    return v\n"
+)
+STRANGE_ERROR = (
+    "class M(type):\n    __name__ = '\\ud800'\n"
+    "class E(Exception, metaclass=M): pass\ndef f(x):\n    raise E()\n"
+)
 LONG_NUMBER = "def f(x):\n    return 9 ** 9 ** 6\n"
 ENDLESS = "def f(x):\n    while True: pass\n"
 HUGE = "b = bytearray(10 ** 9)\n"
@@ -92,6 +100,11 @@ FLOOD = "import os\nwhile True:\n    for fd in range(3, 20):\n" + (
         pytest.param(LONG_NUMBER, {Verdict.FAIL, Verdict.TIMEOUT}, id="a number without end"),
         pytest.param(ENDLESS, {Verdict.TIMEOUT, Verdict.CRASHED}, id="endless loop"),
         pytest.param(HUGE + RIGHT, {Verdict.OOM, Verdict.CRASHED, Verdict.FAIL}, id="memory"),
+        pytest.param("def f(x):\n    return {'int': hex(x * x)[2:]}\n", {Verdict.FAIL}, id="code"),
+        pytest.param("def f(x):\n    return {'int': 'zz'}\n", {Verdict.FAIL}, id="a broken code"),
+        pytest.param("def f(x):\n    return [10 ** 5000]\n", {Verdict.FAIL}, id="a long list"),
+        pytest.param(DEEP, {Verdict.FAIL}, id="a deep list"),
+        pytest.param(STRANGE_ERROR, {Verdict.FAIL}, id="an error without a name"),
         pytest.param(FLOOD, {Verdict.OUTPUT_LIMIT, Verdict.TIMEOUT, Verdict.CRASHED}, id="flood"),
         pytest.param("\ud800" + RIGHT, {Verdict.CRASHED, Verdict.FAIL}, id="half a pair"),
     ],
@@ -148,3 +161,30 @@ def test_trouble_of_the_host_is_no_verdict() -> None:
 )
 def test_values_are_compared_with_their_types(value: Any, expected: Any, is_same: bool) -> None:
     assert is_equal(value, expected) is is_same
+
+
+def test_answer_may_use_what_modules_may(jail: NsjailJail) -> None:
+    answer = (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass P:\n    x: int\n"
+        "def f(x: int) -> int:\n    return P(x).x * x\n"
+    )
+    assert verdict(jail, answer) is Verdict.PASS
+
+
+def test_long_result_is_read_whole(jail: NsjailJail) -> None:
+    cases = (Case(args=(30_000,), expected=list(range(30_000))),)
+    assert verdict(jail, "def f(n):\n    return list(range(n))\n", cases) is Verdict.PASS
+
+
+def test_objects_come_back_as_they_were(jail: NsjailJail) -> None:
+    cases = (Case(args=(1,), expected={"int": "5", "dict": {"a": [1, None, True, 0.5]}}),)
+    answer = "def f(x):\n    return {'int': '5', 'dict': {'a': [1, None, True, 0.5]}}\n"
+    assert verdict(jail, answer, cases) is Verdict.PASS
+    wrong = (Case(args=(1,), expected=5),)
+    assert verdict(jail, "def f(x):\n    return {'int': '5'}\n", wrong) is Verdict.FAIL
+
+
+def test_number_too_long_for_a_float_is_not_equal_to_one(jail: NsjailJail) -> None:
+    cases = (Case(args=(1,), expected=0.5),)
+    assert verdict(jail, "def f(x):\n    return 10 ** 5000\n", cases) is Verdict.FAIL

@@ -84,10 +84,15 @@ def test_unknown_task_is_the_tasks_fault() -> None:
         ("def f(x):\n    return x\n", "def f(x):\n    return x\n"),
         ("Sure.\n```python\ndef f(x):\n    return x\n```\nDone.", "def f(x):\n    return x\n"),
         ("I think:\ndef f(x): return x", "def f(x): return x"),
+        ("```python\nimport math\nK = 3\ndef f(x): return K\n```", "import math\nK = 3\n"
+         "def f(x): return K\n"),
+        ("First:\nimport math\n@cache\ndef f(x): return x", "import math\n@cache\n"
+         "def f(x): return x"),
+        ("```\nno code\n```\n```python\ndef f(x): return x\n```", "def f(x): return x\n"),
         ("no program here", None),
         ("", None),
     ],
-)
+)  # fmt: skip
 def test_answer_is_taken_bare_or_from_a_fence(completion: str, answer: str | None) -> None:
     assert extract_answer(completion) == answer
 

@@ -12,8 +12,9 @@ from temporalio.client import (
 )
 from temporalio.exceptions import ApplicationError
 
-from loopwright.contracts.configs import EvaluationConfig
+from loopwright.contracts.configs import EvaluationConfig, IterationConfig
 from loopwright.contracts.iterations import LoopProgress, RunIterationsRequest, StopRequest
+from loopwright.workflows.loop import ITERATIONS_PER_RUN
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
 
@@ -180,3 +181,38 @@ async def test_update_of_an_ending_loop_is_refused(client: Client, fakes: FakeAc
         await handle.execute_update("run_iterations", RunIterationsRequest(num_iterations=1))
     fakes.hold["trainer.train_step"].set()
     await handle.result()
+
+
+async def test_long_loop_continues_as_new_and_loses_nothing(
+    client: Client, fakes: FakeActivities
+) -> None:
+    count = ITERATIONS_PER_RUN + 2
+    config = small_config(
+        num_iterations=count, iteration=IterationConfig(num_tasks=1, group_size=2)
+    )
+    handle = await start_loop(client, config)
+    result = await handle.result()
+    assert (result.num_iterations, result.num_episodes, result.num_lost) == (count, 2 * count, 0)
+    assert result.checkpoint.policy.version == count
+    assert [row.index for row in result.results] == list(range(3, count + 1))
+    assert (await handle.describe()).run_id != handle.first_execution_run_id
+    assert fakes.counts()["trainer.import_policy"] == 1
+
+
+async def test_iterations_asked_for_during_the_last_evaluation_are_refused(
+    client: Client, fakes: FakeActivities
+) -> None:
+    evaluation = EvaluationConfig(num_tasks=2, samples=2, at_start=False, at_end=True)
+    of_iteration = fakes.hold["control.write_report"] = asyncio.Event()
+    handle = await start_loop(client, small_config(num_iterations=1, evaluation=evaluation))
+    while fakes.counts()["control.write_report"] < 1:
+        await asyncio.sleep(0.02)
+    of_evaluation = fakes.hold["control.write_report"] = asyncio.Event()
+    of_iteration.set()
+    while fakes.counts()["control.write_report"] < 2:
+        await asyncio.sleep(0.02)
+    assert (await progress(handle)).phase == "evaluating"
+    with pytest.raises(WorkflowUpdateFailedError):
+        await handle.execute_update("run_iterations", RunIterationsRequest(num_iterations=1))
+    of_evaluation.set()
+    assert (await handle.result()).num_iterations == 1

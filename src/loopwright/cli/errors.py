@@ -24,3 +24,6 @@ def reported_errors() -> Iterator[None]:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.exit(FAILED)
+    except OSError as error:
+        print(f"loopwright: {error}", file=sys.stderr)
+        sys.exit(FAILED)

@@ -58,6 +58,7 @@ class EpisodeConfig(Contract):
     max_tokens: int = Field(default=400, ge=2)
     """Tokens of the whole conversation; must fit the engine's context."""
     max_seconds: float = Field(default=600, gt=0, le=86_400)
+    """Wall-clock time of all turns together; what an episode waits between them is not counted."""
     turns_per_activity: int = Field(default=8, ge=1)
     """Turns one activity may take; each is committed in any case."""
     limits: Limits = Limits()

@@ -52,7 +52,7 @@ class EpisodeInput(Contract):
     priority: Priority = Priority()
     profile: Profile = "embedded"
     resume_from: TurnHead | None = None
-    """Go on from this turn of an earlier episode instead of the start."""
+    """Go on from this turn, which the episode's own log must hold, instead of the start."""
 
     @property
     def policy(self) -> PolicyVersion:
@@ -132,8 +132,6 @@ class TakeTurnsRequest(Contract):
     episode: EpisodeInput
     head: TurnHead
     max_turns: int = Field(ge=1)
-    deadline: float
-    """Unix time at which the episode's time budget ends."""
 
 
 class TakeTurnsResult(Contract):

@@ -74,6 +74,8 @@ class TurnRecord(Contract):
     """Digest of the workspace after this turn."""
     turn_reward: float = 0.0
     """The environment's reward for this turn alone."""
+    seconds: float = 0.0
+    """Wall-clock time the turn took, from prompt to reply."""
     stop_reason: StopReason | None = None
     """Why the episode ended with this turn; None when it goes on."""
 

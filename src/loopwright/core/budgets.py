@@ -15,8 +15,7 @@ def completion_tokens(
 def stop_before_turn(
     *,
     prompt_tokens: int,
-    now: float,
-    deadline: float,
+    seconds_spent: float,
     sampling: SamplingParams,
     budgets: EpisodeConfig,
 ) -> StopReason | None:
@@ -24,12 +23,11 @@ def stop_before_turn(
 
     Args:
         prompt_tokens: tokens of the conversation so far.
-        now: Unix time.
-        deadline: Unix time at which the episode's seconds are spent.
+        seconds_spent: wall-clock time of the turns so far.
         sampling: how completions are sampled.
         budgets: the episode's budgets.
     """
-    if now >= deadline:
+    if seconds_spent >= budgets.max_seconds:
         return StopReason.TIMEOUT
     if completion_tokens(prompt_tokens, sampling=sampling, budgets=budgets) == 0:
         return StopReason.MAX_TOKENS

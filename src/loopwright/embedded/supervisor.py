@@ -121,5 +121,12 @@ class Supervisor:
         )
         if info != self._info:
             self._info = info
-            info.save()
+            self._save(info)
             self._on_change(info)
+
+    def _save(self, info: StackInfo) -> None:
+        """Write the status file; a full disk must not keep children from being stopped."""
+        try:
+            info.save()
+        except OSError as error:
+            _logger.warning("the status file cannot be written: %s", error)

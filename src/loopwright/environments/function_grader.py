@@ -18,12 +18,19 @@ from typing import Any
 
 from loopwright.contracts.episodes import Verdict
 from loopwright.contracts.tasks import Case
-from loopwright.contracts.workspaces import CommandRequest, CommandResult, Limits, Workspace
+from loopwright.contracts.workspaces import (
+    MIB,
+    CommandRequest,
+    CommandResult,
+    Limits,
+    Workspace,
+)
 from loopwright.core.protocols import Jail
 
 PYTHON = ("/usr/bin/python3", "-I", "-S", "-B")
 _RUNNER = "function_runner.py"
 _NONCE_BYTES = 16
+_RESULT_BYTES = 8 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,8 @@ def run_cases(
     command = CommandRequest(
         argv=(*PYTHON, _RUNNER),
         stdin=json.dumps(request).encode(),
-        limits=limits,
+        # Results of all calls share one stream: what it keeps is ours to choose.
+        limits=limits.model_copy(update={"output_bytes": max(limits.output_bytes, _RESULT_BYTES)}),
         collect=False,
     )
     result = jail.run(workspace, command).result
@@ -116,26 +124,42 @@ def _judge(case: Case, entry: dict[str, Any] | None) -> CaseOutcome:
     if entry is None:
         return CaseOutcome(is_passed=False)
     if "value" not in entry:
-        return CaseOutcome(is_passed=False, shown=str(entry.get("error", "an error"))[:200])
-    value = _decode_value(entry["value"])
-    return CaseOutcome(is_passed=is_equal(value, case.expected), shown=_show(value))
+        return CaseOutcome(is_passed=False, shown=_plain(str(entry.get("error", "an error"))))
+    try:
+        value = _decode_value(entry["value"])
+        return CaseOutcome(is_passed=is_equal(value, case.expected), shown=_show(value))
+    # The value is the answer's own making: whatever cannot be handled is not the one expected.
+    except (ValueError, TypeError, OverflowError, RecursionError, MemoryError):
+        return CaseOutcome(is_passed=False, shown="a value that cannot be read")
 
 
 def _decode_value(value: Any) -> Any:
-    """Undo the runner's coding of integers, which may be longer than JSON readers take."""
-    if isinstance(value, dict) and set(value) == {"int"} and isinstance(value["int"], str):
-        return int(value["int"], 16)
+    """Undo the runner's coding: integers as hex, for JSON readers bound their length, and objects.
+
+    Raises:
+        ValueError: the value is not coded so.
+    """
     if isinstance(value, list):
         return [_decode_value(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _decode_value(item) for key, item in value.items()}
-    return value
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "int":
+        return int(content, 16)
+    if kind == "dict":
+        return {key: _decode_value(item) for key, item in content.items()}
+    raise ValueError(f"a value of kind {kind!r}")
 
 
 def _show(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
         return "a very large number"
-    return repr(value)[:200]
+    return _plain(repr(value))
+
+
+def _plain(text: str) -> str:
+    """Cut a text, and escape what no message can hold."""
+    return text[:200].encode("utf-8", "backslashreplace").decode()
 
 
 def is_equal(value: Any, expected: Any) -> bool:

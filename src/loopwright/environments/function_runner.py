@@ -18,7 +18,8 @@ def _encode(value: object) -> object:
     if kind in (list, tuple):
         return [_encode(item) for item in value]  # type: ignore[attr-defined]
     if kind is dict and all(type(key) is str for key in value):  # type: ignore[attr-defined]
-        return {key: _encode(item) for key, item in value.items()}  # type: ignore[attr-defined]
+        items = value.items()  # type: ignore[attr-defined]
+        return {"dict": {key: _encode(item) for key, item in items}}
     raise TypeError(f"returned {kind.__name__}")
 
 
@@ -39,9 +40,10 @@ def main() -> None:
     try:
         with open("answer.py", encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to load
             code = compile(file.read(), "answer.py", "exec")
-        scope: dict[str, object] = {"__name__": "answer"}
-        exec(code, scope)
-        function = scope[entry]
+        module = type(sys)("answer")
+        sys.modules["answer"] = module
+        exec(code, module.__dict__)
+        function = module.__dict__[entry]
     except BaseException as error:
         problem = f"{type(error).__name__}"
         for i in range(len(calls)):
@@ -49,7 +51,7 @@ def main() -> None:
         os._exit(1)
     for i, arguments in enumerate(calls):
         try:
-            report({"case": i, "value": encode(function(*arguments))})  # type: ignore[operator]
+            report({"case": i, "value": encode(function(*arguments))})
         except BaseException as error:
             report({"case": i, "error": type(error).__name__})
     os._exit(0)

@@ -17,6 +17,8 @@ from loopwright.environments.rubrics import grade
 
 ANSWER_FILE = "answer.py"
 _FENCE = re.compile(r"```(?:python)?[ \t]*\n(.*?)```", re.DOTALL)
+_CODE = re.compile(r"^(?:import |from \w|@|def |async def |class )", re.MULTILINE)
+_FUNCTION = re.compile(r"^[ \t]*(?:async )?def ", re.MULTILINE)
 
 
 class ProgramSteps(Environment):
@@ -85,10 +87,12 @@ class ProgramSteps(Environment):
 
 def extract_answer(completion: str) -> str | None:
     """Take the program from a completion, bare or in a fence; None when it holds no function."""
-    fenced = _FENCE.search(completion)
-    text = fenced.group(1) if fenced else completion
-    start = text.find("def ")
-    return text[start:] if start >= 0 else None
+    fenced = [text for text in _FENCE.findall(completion) if _FUNCTION.search(text)]
+    if fenced:
+        return str(fenced[0])
+    start = _CODE.search(completion)
+    text = completion[start.start() :] if start else ""
+    return text if _FUNCTION.search(text) else None
 
 
 def _shown(outcome: CaseOutcome) -> str:
