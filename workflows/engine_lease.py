@@ -7,6 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
 from loopwright.contracts import activities, queues
+from loopwright.contracts.configs import Profile
 from loopwright.contracts.engines import (
     AcquireLeaseRequest,
     LoadPolicyRequest,
@@ -29,8 +30,9 @@ def is_history_full() -> bool:
 class EngineLease:
     """One engine serves one policy at a time; the holder is this workflow."""
 
-    def __init__(self, engine: str) -> None:
+    def __init__(self, engine: str, profile: Profile) -> None:
         self._engine = engine
+        self._profile: Profile = profile
         self._holder = workflow.info().workflow_id
         self.is_held = False
 
@@ -90,6 +92,7 @@ class EngineLease:
             LoadPolicyRequest(engine=self._engine, holder=self._holder, checkpoint=checkpoint),
             summary=f"publish {checkpoint.policy.label}",
             queue=queues.engine_queue(self._engine),
+            profile=self._profile,
         )
 
     async def _release(self) -> None:

@@ -13,7 +13,7 @@ from loopwright.contracts.iterations import (
 )
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.training import BuildBatchRequest, TrainStepRequest, TrainStepResult
-from loopwright.core import seeds, summaries
+from loopwright.core import schedules, seeds, summaries
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.fan_out import FanOut
@@ -96,7 +96,11 @@ class IterationWorkflow:
                     parent=parent,
                     policy=parent.policy.model_copy(update={"version": version}),
                     batch=built.batch,
-                    config=config.train,
+                    config=schedules.train_config(
+                        config.train,
+                        iteration=self._iteration.index,
+                        num_iterations=config.num_iterations,
+                    ),
                     temperature=config.sampling.temperature,
                     seed=seeds.derive(config.seed, "train", self._iteration.index),
                 ),

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, ChildWorkflowError
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 from loopwright.contracts import activities, ids
 from loopwright.contracts.evaluations import EvaluationInput, EvaluationResult
@@ -55,13 +55,13 @@ class LoopWorkflow:
             uid=_uid(workflow.info().first_execution_run_id),
             num_requested=loop.config.num_iterations,
         )
-        self._lease = EngineLease(loop.config.engines[0].name)
+        self._lease = EngineLease(loop.config.engines[0].name, loop.config.profile)
         self._phase: LoopPhase = "starting"
         self._detail = ""
         self._stop: StopRequest | None = None
         self._is_ending = False
         self._num_this_run = 0
-        self._child: asyncio.Task[Any] | None = None
+        self._running: asyncio.Task[Any] | None = None
 
     @workflow.run
     async def run(self, loop: LoopInput) -> LoopResult:
@@ -84,18 +84,19 @@ class LoopWorkflow:
         if self._state.checkpoint is not None:
             return
         policy = PolicyVersion(policy_id=f"{self._loop.loop_id}-{self._state.uid}", version=0)
-        checkpoint = await call(
+        model = self._config.policy.model
+        imported = call(
             activities.import_policy,
-            ImportPolicyRequest(
-                model=self._config.policy.model, policy=policy, prefix=self._prefix()
-            ),
-            summary=f"import {self._config.policy.model}",
+            ImportPolicyRequest(model=model, policy=policy, prefix=self._prefix()),
+            summary=f"import {model}",
             profile=self._config.profile,
         )
+        checkpoint = await self._interruptible(f"import of {model}", imported)
         self._update_state(checkpoint=checkpoint)
 
     async def _evaluate_base(self) -> None:
-        if self._config.evaluation.at_start and self._state.base_evaluation is None:
+        wants = self._config.evaluation.at_start and not self._is_stopped()
+        if wants and self._state.base_evaluation is None:
             self._update_state(base_evaluation=await self._evaluate("base"))
 
     async def _wait_for_work(self) -> None:
@@ -110,7 +111,7 @@ class LoopWorkflow:
             return
         index = self._state.num_done + 1
         self._show("iterating", f"iteration {index}")
-        result = await self._run_child(f"iteration {index}", self._start_iteration(index))
+        result = await self._interruptible(f"iteration {index}", self._start_iteration(index))
         if result is not None:
             self._record(result)
         if stopping.evaluation_is_due(self._state.num_done, self._config.evaluation.every):
@@ -159,7 +160,7 @@ class LoopWorkflow:
         if not await self._acquire_engine():
             return None
         self._show("evaluating", f"{name} policy, version {self._checkpoint().policy.version}")
-        result = await self._run_child(f"evaluation {name}", self._start_evaluation(name))
+        result = await self._interruptible(f"evaluation {name}", self._start_evaluation(name))
         if result is not None:
             self._count(result.num_episodes, result.num_lost)
         return result
@@ -193,9 +194,10 @@ class LoopWorkflow:
         """Hold the engine's lease with the present version served; False when stopped."""
         if not self._lease.is_held:
             self._show("waiting_for_engine")
-            await self._lease.acquire(
+            acquired = self._lease.acquire(
                 self._checkpoint(), on_wait=self._wait_for_holder, is_given_up=self._is_stopped
             )
+            await self._interruptible("lease of the engine", acquired)
             if not self._lease.is_held and not self._is_stopped():
                 await self._continue_as_new()
         return self._lease.is_held and not self._is_stopped()
@@ -220,20 +222,20 @@ class LoopWorkflow:
             num_lost=self._state.num_lost + num_lost,
         )
 
-    async def _run_child(self, name: str, child: Coroutine[Any, Any, Result]) -> Result | None:
-        """Await a child workflow; None when an update stopped it. Its failure ends the loop."""
-        task: asyncio.Task[Result] = asyncio.create_task(child)
-        self._child = task
+    async def _interruptible(self, name: str, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """Await activities or a child; None when an update stopped them. Failure ends the loop."""
+        task: asyncio.Task[Result] = asyncio.create_task(work)
+        self._running = task
         try:
             return await task
-        except (ChildWorkflowError, asyncio.CancelledError) as error:
+        except (ActivityError, ChildWorkflowError, asyncio.CancelledError) as error:
             if is_cancellation(error):
                 if self._is_stopped() and workflow.cancellation_reason() is None:
                     return None
                 raise
             raise self._failed(name, error) from error
         finally:
-            self._child = None
+            self._running = None
 
     def _failed(self, name: str, error: BaseException) -> ApplicationError:
         failure = failure_of(error)
@@ -320,8 +322,8 @@ class LoopWorkflow:
     async def stop(self, request: StopRequest) -> None:
         """End the loop: after the running iteration, or now."""
         self._stop = request
-        if request.now and self._child is not None:
-            self._child.cancel()
+        if request.now and self._running is not None:
+            self._running.cancel()
 
     @workflow.query
     def progress(self) -> LoopProgress:

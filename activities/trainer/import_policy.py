@@ -11,7 +11,8 @@ from loopwright.contracts.failures import UserError
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.training import ImportPolicyRequest
 from loopwright.core.protocols import ObjectStore
-from loopwright.learning.checkpoints import import_directory
+from loopwright.learning.checkpoints import check_trainable, import_directory, model_files
+from loopwright.trajectories.rendering import Renderer
 
 
 class ImportPolicy:
@@ -25,7 +26,8 @@ class ImportPolicy:
         """Store the directory; the same content gives the same checkpoint.
 
         Raises:
-            UserError: there is no such directory, or no model in it.
+            UserError: there is no such directory, or no model in it that can be trained.
+            ContractError: its chat template cannot be rendered token for token.
         """
         with heartbeating_thread():
             if request.model == PICO:
@@ -40,4 +42,7 @@ class ImportPolicy:
             return self._import(directory, request)
 
     def _import(self, directory: Path, request: ImportPolicyRequest) -> CheckpointRef:
+        model_files(directory)
+        Renderer(directory)
+        check_trainable(directory)
         return import_directory(self._store, directory, request.policy, prefix=request.prefix)

@@ -1,6 +1,7 @@
 """The console script ``loopwright``: which commands there are."""
 
 import os
+import signal
 import sys
 
 import typer
@@ -57,6 +58,9 @@ app.add_typer(sandbox.app, name="sandbox")
 def main() -> None:
     """Run the command line and end the process."""
     code: object = 0
+    # Whoever ends a command otherwise than by Ctrl-C leaves nothing behind either.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     try:
         with reported_errors():
             app()

@@ -1,7 +1,6 @@
 """The demo: the platform comes up, a loop runs, its report is written, the platform goes."""
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -62,8 +61,6 @@ def run_demo(request: DemoRequest) -> None:
         LoopError: the platform did not start, the loop failed, or episodes were lost.
     """
     started = time.monotonic()
-    # Whoever ends the demo otherwise than by Ctrl-C leaves no process behind either.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _platform(request) as stack:
         request.say(f"Web UI: {stack.ui_url}")
         result = asyncio.run(_run_loop(request, stack))

@@ -69,6 +69,8 @@ class TrainConfig(Contract):
     """The update."""
 
     learning_rate: float = Field(default=2e-4, gt=0, le=1)
+    final_learning_rate_share: float = Field(default=0.1, gt=0, le=1)
+    """Share of ``learning_rate`` in the last iteration, linear in between; 1 keeps it constant."""
     num_minibatches: int = Field(default=4, ge=1)
     """Optimiser steps of an iteration, at most one a group; groups are divided among them."""
     clip_low: float = Field(default=0.2, gt=0, lt=1)

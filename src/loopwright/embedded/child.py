@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from loopwright.contracts.failures import LoopError
-from loopwright.embedded.health import is_healthy
+from loopwright.embedded.health import has_given_up, is_healthy
 from loopwright.embedded.info import ChildInfo, ChildState
 from loopwright.embedded.plan import ChildSpec, ReadyFile, RestartPolicy
 from loopwright.embedded.processes import (
@@ -24,6 +24,7 @@ _logger = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_CHECKS = {ChildState.STARTING: 0.2, ChildState.UNHEALTHY: 1.0}
 _SECONDS_BETWEEN_CHECKS_WHEN_HEALTHY = 5.0
+_GIVEN_UP_SECONDS = 10.0
 
 
 class Child:
@@ -174,12 +175,19 @@ class Child:
             self.state, _SECONDS_BETWEEN_CHECKS_WHEN_HEALTHY
         )
 
+    def _patience_seconds(self) -> float:
+        """Wait long for what starts or is busy, and not for what has given up."""
+        if self.state is ChildState.STARTING:
+            return self.spec.start_seconds
+        if any(has_given_up(check) for check in self.spec.health):
+            return min(_GIVEN_UP_SECONDS, self.spec.hang_seconds)
+        return self.spec.hang_seconds
+
     def _without_health(self, now: float) -> None:
         if self.state is ChildState.HEALTHY:
             self.state = ChildState.UNHEALTHY
             _logger.warning("%s: does not answer", self.spec.name)
-        is_starting = self.state is ChildState.STARTING
-        patience = self.spec.start_seconds if is_starting else self.spec.hang_seconds
+        patience = self._patience_seconds()
         if now - self._last_healthy > patience:
             _logger.warning("%s: not healthy for %.0f s, killed", self.spec.name, patience)
             self.kill()

@@ -133,8 +133,7 @@ def engine_server(
         # processor, the server finds more of them waiting.
         yields_processor=not has_gpu,
         start_seconds=900,
-        # One process samples and answers: reading large weights keeps it silent.
-        hang_seconds=600,
+        hang_seconds=120,
     )
 
 

@@ -2,7 +2,7 @@
 
 import socket
 from http.client import HTTPException
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import ProxyHandler, build_opener
 
 from loopwright.embedded.plan import HealthCheck, HttpOk, PortOpen, ReadyFile
@@ -23,6 +23,21 @@ def is_healthy(check: HealthCheck, pid: int) -> bool:
             return _answers(url)
         case ReadyFile(path=path):
             return path.exists() and path.read_text().strip() == str(pid)
+
+
+def has_given_up(check: HealthCheck) -> bool:
+    """Tell whether a server that listened before refuses connections, or says that it is broken."""
+    match check:
+        case HttpOk(url=url):
+            try:
+                _opener.open(url, timeout=_ANSWER_SECONDS).close()
+            except HTTPError as error:
+                return error.code >= 500
+            except URLError as error:
+                return isinstance(error.reason, ConnectionRefusedError)
+            except (HTTPException, OSError):
+                return False
+    return False
 
 
 def _answers(url: str) -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Self
 
 import psutil
+from pydantic import Field
 
 from loopwright.adapters.host_locks import HostLocks
 from loopwright.contracts.base import Contract
@@ -29,10 +30,10 @@ class Ports(Contract):
 class ChosenPorts(Contract):
     """A port for each server."""
 
-    temporal: int = 7233
-    ui: int = 8233
-    s3: int = 9233
-    engine: int = 8000
+    temporal: int = Field(default=7233, ge=1, le=65_535)
+    ui: int = Field(default=8233, ge=1, le=65_535)
+    s3: int = Field(default=9233, ge=1, le=65_535)
+    engine: int = Field(default=8000, ge=1, le=65_535)
 
     @classmethod
     def choose(cls, folder: StateFolder, asked: Ports) -> Self:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import safetensors.torch
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
@@ -79,6 +80,18 @@ def load_model_directory(directory: Path) -> Trainer:
     )
     model.to(device)  # type: ignore[arg-type]  # the stub takes the wrapper for the method
     return Trainer(model)
+
+
+def check_trainable(directory: Path) -> None:
+    """Load a model directory once, to find now what training would find later.
+
+    Raises:
+        UserError: weights are damaged, or do not fit the configuration.
+    """
+    try:
+        load_model_directory(directory)
+    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
+        raise UserError(f"the model in {directory} cannot be loaded: {error}") from error
 
 
 def load_trainer(store: ObjectStore, checkpoint: CheckpointRef) -> Trainer:

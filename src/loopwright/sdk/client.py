@@ -64,7 +64,7 @@ class LoopClient:
         )
         try:
             return cls(await asyncio.wait_for(connecting, CONNECT_TIMEOUT_SECONDS))
-        except (RuntimeError, TimeoutError) as error:
+        except (RuntimeError, TimeoutError, ValueError) as error:
             raise UserError(
                 f"cannot reach Temporal at {address}: {_reason(error)}; "
                 f"start it (`loopwright up`) or set LOOPWRIGHT_TEMPORAL_ADDRESS"
