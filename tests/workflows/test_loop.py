@@ -216,3 +216,32 @@ async def test_iterations_asked_for_during_the_last_evaluation_are_refused(
         await handle.execute_update("run_iterations", RunIterationsRequest(num_iterations=1))
     of_evaluation.set()
     assert (await handle.result()).num_iterations == 1
+
+
+@pytest.mark.parametrize(
+    "activity", ["trainer.import_policy", "engine.load_policy", "episode.take_turns"]
+)
+async def test_loop_is_stopped_now_whatever_it_waits_for(
+    client: Client, fakes: FakeActivities, activity: str
+) -> None:
+    fakes.hold[activity] = asyncio.Event()
+    handle = await start_loop(client, small_config())
+    while not fakes.counts()[activity]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("stop", StopRequest(now=True))
+    result = await handle.result()
+    fakes.hold[activity].set()
+    assert (result.outcome, result.num_iterations) == ("stopped", 0)
+    assert fakes.holder is None
+
+
+async def test_failed_import_ends_the_loop_with_its_reason(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.failures["trainer.import_policy"] = [
+        ApplicationError("no weights", type="UserError", non_retryable=True)
+    ]
+    handle = await start_loop(client, small_config())
+    with pytest.raises(WorkflowFailureError) as caught:
+        await handle.result()
+    assert "import of pico failed: UserError: no weights" in str(caught.value.cause)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHandle
+from temporalio.service import RPCError, RPCStatusCode
 
 from loopwright.contracts import ids
 from loopwright.contracts.configs import LoopConfig
@@ -183,7 +184,7 @@ class LoopHandle:
         """Execute an update, and give up when no worker takes it."""
         with translated(self.loop_id):
             await self._workflow.describe(rpc_timeout=QUERY_TIMEOUT)
-            update = self._workflow.execute_update(name, args=list(request))
+            update = self._execute_update(name, *request)
             try:
                 return await asyncio.wait_for(update, UPDATE_TIMEOUT_SECONDS)
             except TimeoutError as error:
@@ -191,6 +192,19 @@ class LoopHandle:
                     f"loop {self.loop_id} did not take {name!r}: no worker of the control pool "
                     f"runs; see `loopwright status`"
                 ) from error
+
+    async def _execute_update(self, name: str, *request: BaseModel) -> Any:
+        """Execute an update again when the server could not take it at that moment.
+
+        It says so when something else happened to the workflow meanwhile; nothing is done then.
+        """
+        while True:
+            try:
+                return await self._workflow.execute_update(name, args=list(request))
+            except RPCError as error:
+                if error.status is not RPCStatusCode.FAILED_PRECONDITION:
+                    raise
+                await asyncio.sleep(0.1)
 
     async def _patiently(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Ask again while nothing answers, for ``PATIENCE_SECONDS``."""
