@@ -1,5 +1,7 @@
 """Batches and updates from stored groups."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,12 @@ from loopwright.adapters.object_store import InMemoryObjectStore
 from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.configs import TrainConfig
 from loopwright.contracts.episodes import EpisodeResult, Verdict
-from loopwright.contracts.failures import StoreError, TrainingDiverged, UserError
+from loopwright.contracts.failures import (
+    ContractError,
+    StoreError,
+    TrainingDiverged,
+    UserError,
+)
 from loopwright.contracts.groups import GroupManifest
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.contracts.tasks import TaskRef
@@ -30,6 +37,7 @@ from loopwright.learning.checkpoints import load_trainer
 from loopwright.trajectories import codec
 from loopwright.trajectories.trajectory import Sample, Trajectory
 from tests.learning.models import reference_logprobs, sample
+from tests.policies import PICO_DIRECTORY
 
 V0 = PolicyVersion(policy_id="p", version=0)
 V1 = PolicyVersion(policy_id="p", version=1)
@@ -207,3 +215,37 @@ def test_base_policy_is_found_by_its_name(
 ) -> None:
     request = ImportPolicyRequest(model="pico", policy=V0, prefix="loop/x")
     assert activity.run(ImportPolicy(store).import_policy, request) == pico
+
+
+def broken_copy(folder: Path, name: str, content: bytes) -> ImportPolicyRequest:
+    """Copy the base policy, with other content in one file."""
+    directory = folder / "model"
+    shutil.copytree(PICO_DIRECTORY, directory)
+    (directory / name).write_bytes(content)
+    return ImportPolicyRequest(model=str(directory), policy=V0, prefix="loop/x")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error"),
+    [
+        (
+            "model.safetensors",
+            (PICO_DIRECTORY / "model.safetensors").read_bytes()[:9999],
+            UserError,
+        ),
+        ("config.json", b'{"model_type": "nothing"}', UserError),
+        ("chat_template.jinja", b"{{ messages }}", ContractError),
+    ],
+)
+def test_model_that_could_not_be_trained_or_rendered_is_refused_at_its_import(
+    activity: ActivityEnvironment,
+    store: InMemoryObjectStore,
+    tmp_path: Path,
+    name: str,
+    content: bytes,
+    error: type[Exception],
+) -> None:
+    request = broken_copy(tmp_path, name, content)
+    with pytest.raises(error):
+        activity.run(ImportPolicy(store).import_policy, request)
+    assert not store.objects
