@@ -76,6 +76,15 @@ class Workspace(Contract):
         return manifest.hexdigest()
 
 
+class Strict(Contract):
+    """Entropy and clock that a command sees instead of the real ones, so that runs are equal."""
+
+    seed: int = Field(default=0, ge=0, lt=1 << 64)
+    """All of the jail's entropy comes from it."""
+    clock: int = Field(default=1_600_000_000, ge=0, le=4_102_444_800)
+    """Unix time at which the wall clock of dynamically linked programs stands still."""
+
+
 class CommandRequest(Contract):
     """One command for the jail."""
 
@@ -88,6 +97,14 @@ class CommandRequest(Contract):
     limits: Limits = Limits()
     collect: bool = True
     """Whether the workspace afterwards is wanted; False is faster and returns the one given."""
+    root: str = ""
+    """Digest of the root file system; empty for the host's own ``/usr``."""
+    packages: tuple[str, ...] = ()
+    """Digests of package folders, each read-only at ``/packages/`` and its first 12 digits."""
+    has_loopback: bool = False
+    """Whether the loopback interface is up; there is no other network in any case."""
+    strict: Strict | None = None
+    """Entropy and clock to be equal in every run; None for the real ones."""
 
 
 class CommandResult(Contract):
@@ -104,8 +121,15 @@ class CommandResult(Contract):
     stderr: bytes = b""
     stdout_truncated: bool = False
     stderr_truncated: bool = False
+    num_stdout_bytes: int = 0
+    """Bytes that came out, kept or not."""
+    num_stderr_bytes: int = 0
+    is_suspect: bool = False
+    """Whether the host starved the command of processor time, so that a timeout says little."""
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_memory_bytes: int = 0
     limits: Limits = Limits()
     """The limits in force."""
+    strict: Strict | None = None
+    """Entropy and clock in force; None for the real ones."""
