@@ -6,12 +6,13 @@ from pathlib import Path
 from temporalio import activity
 
 from loopwright.activities.heartbeats import heartbeating_thread
+from loopwright.adapters.model_directory import model_problem
 from loopwright.contracts.configs import PICO
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.training import ImportPolicyRequest
 from loopwright.core.protocols import ObjectStore
-from loopwright.learning.checkpoints import check_trainable, import_directory, model_files
+from loopwright.learning.checkpoints import check_trainable, import_directory
 from loopwright.trajectories.rendering import Renderer
 
 
@@ -33,16 +34,14 @@ class ImportPolicy:
             if request.model == PICO:
                 with as_file(files("loopwright") / "policies" / PICO) as directory:
                     return self._import(directory, request)
-            directory = Path(request.model).expanduser()
-            if not directory.is_dir():
-                raise UserError(
-                    f"policy.model: there is no directory {request.model!r} on the trainer's host; "
-                    f"expected {PICO!r} or the directory of a Hugging Face causal language model"
-                )
-            return self._import(directory, request)
+            return self._import(Path(request.model).expanduser(), request)
 
     def _import(self, directory: Path, request: ImportPolicyRequest) -> CheckpointRef:
-        model_files(directory)
+        if problem := model_problem(directory):
+            raise UserError(
+                f"policy.model: {problem}, on the trainer's host; "
+                f"expected {PICO} or a model directory"
+            )
         Renderer(directory)
         check_trainable(directory)
         return import_directory(self._store, directory, request.policy, prefix=request.prefix)

@@ -15,8 +15,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def make_model(directory: Path) -> None:
     """Make what looks like a model directory from outside."""
     directory.mkdir()
-    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+    for name in ("model.safetensors", "tokenizer.json"):
         (directory / name).write_text("{}")
+    (directory / "config.json").write_text('{"architectures": ["LlamaForCausalLM"]}')
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)

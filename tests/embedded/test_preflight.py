@@ -8,9 +8,9 @@ import pytest
 
 from loopwright.adapters.host_checks import HostCheck
 from loopwright.contracts.failures import LoopError, UserError
-from loopwright.embedded.options import StackOptions, default_model
+from loopwright.embedded.options import StackOptions
 from loopwright.embedded.ports import ChosenPorts, Ports, claimed, is_busy
-from loopwright.embedded.preflight import model_problem, refuse_lacking
+from loopwright.embedded.preflight import refuse_lacking
 from loopwright.embedded.stack import Stack
 from loopwright.embedded.state_folder import StateFolder
 from tests.servers import free_port
@@ -23,7 +23,7 @@ def test_every_lack_is_told_at_once(tmp_path: Path) -> None:
         Stack(tmp_path / "file" / "state", options=options).ensure_running()
     message = str(refused.value)
     assert "state folder: " in message
-    assert f"model: {tmp_path / 'absent'} is no folder" in message
+    assert f"model: there is no directory '{tmp_path / 'absent'}'" in message
     assert "--s3-port 70000: expected a port from 1 to 65535" in message
 
 
@@ -35,27 +35,6 @@ def test_refused_start_writes_nothing(tmp_path: Path) -> None:
 
 def test_what_is_optional_is_not_refused() -> None:
     refuse_lacking([HostCheck("toy", is_ok=False, is_required=False, detail="none")], Ports())
-
-
-def test_policy_of_the_package_can_be_served() -> None:
-    assert model_problem(default_model()) == ""
-
-
-@pytest.mark.parametrize(
-    ("files", "problem"),
-    [
-        ({"config.json": "{}"}, "has no *.safetensors file"),
-        ({"model.safetensors": ""}, "has no config.json"),
-        ({"model.safetensors": "", "config.json": "{"}, "is not JSON"),
-        ({"model.safetensors": "", "config.json": "{}"}, "names no architectures"),
-    ],
-)
-def test_damaged_model_directory_is_named(
-    tmp_path: Path, files: dict[str, str], problem: str
-) -> None:
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    assert problem in model_problem(tmp_path)
 
 
 def test_busy_port_asked_for_is_refused_with_its_holder(tmp_path: Path) -> None:

@@ -4,16 +4,23 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from loopwright.contracts.failures import ContractError
+from loopwright.adapters.model_directory import read_object
 
 _IRRELEVANT_FIELDS = frozenset(
-    {"_name_or_path", "dtype", "torch_dtype", "transformers_version", "use_cache"}
+    {
+        *("_name_or_path", "name_or_path", "transformers_version"),
+        *("dtype", "torch_dtype", "use_cache"),
+    }
 )
-"""Fields of config.json that saving a model changes, and its weights do not depend on."""
+"""Fields that saving a model changes, and that neither weights nor rendering depend on."""
 
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt")
+_FILES = (
+    *("config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.json", "vocab.json", "vocab.txt", "merges.txt", "*.model"),
+    *("chat_template.json", "*.jinja"),
+)
+"""Files that decide what weights mean, and which token ids a conversation becomes."""
 
 
 def model_fingerprint(directory: Path) -> str:
@@ -22,7 +29,7 @@ def model_fingerprint(directory: Path) -> str:
     Weights, their precision and the layout of the JSON files do not count.
 
     Raises:
-        ContractError: the directory holds no model.
+        UserError: the directory holds no configuration, or a file of it is damaged.
     """
     digest = hashlib.sha256()
     for name, content in _parts(directory):
@@ -32,36 +39,14 @@ def model_fingerprint(directory: Path) -> str:
 
 
 def _parts(directory: Path) -> Iterator[tuple[str, bytes]]:
-    config = _json_object(directory / "config.json")
-    kept = {key: value for key, value in config.items() if key not in _IRRELEVANT_FIELDS}
-    yield "config", _canonical(kept)
-    for name in _TOKENIZER_FILES:
-        path = directory / name
-        if path.is_file():
-            is_json = path.suffix == ".json"
-            yield name, _canonical(_json_object(path)) if is_json else path.read_bytes()
-    yield "chat template", _chat_template(directory)
+    # Without a configuration there is no model, whatever else is there.
+    read_object(directory / "config.json")
+    for path in sorted({path for pattern in _FILES for path in directory.glob(pattern)}):
+        yield path.name, _content(path)
 
 
-def _chat_template(directory: Path) -> bytes:
-    path = directory / "chat_template.jinja"
-    if path.is_file():
-        return _canonical(path.read_text())
-    settings = directory / "tokenizer_config.json"
-    return _canonical(_json_object(settings).get("chat_template") if settings.is_file() else None)
-
-
-def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _json_object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ContractError(
-            f"{path.parent} is not a model directory: cannot read {path.name}: {error}"
-        ) from error
-    if not isinstance(found, dict):
-        raise ContractError(f"{path}: expected a JSON object, got {type(found).__name__}")
-    return found
+def _content(path: Path) -> bytes:
+    if path.suffix != ".json":
+        return path.read_bytes()
+    kept = {k: value for k, value in read_object(path).items() if k not in _IRRELEVANT_FIELDS}
+    return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()

