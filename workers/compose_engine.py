@@ -14,7 +14,7 @@ from loopwright.activities.engine.leases import Leases
 from loopwright.activities.engine.load_policy import LoadPolicy
 from loopwright.activities.engine.policy_directories import PolicyDirectories
 from loopwright.activities.engine.release_lease import ReleaseLease
-from loopwright.adapters.checkpoint_files import materialise_policy
+from loopwright.adapters.checkpoint_directories import materialise_policy
 from loopwright.adapters.model_fingerprint import model_fingerprint
 from loopwright.adapters.vllm_admin import VllmAdmin
 from loopwright.contracts.failures import UserError

@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from loopwright.adapters.checkpoint_files import materialise_tokenizer
+from loopwright.adapters.checkpoint_directories import materialise_tokenizer
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.core.protocols import ObjectStore
 from loopwright.trajectories.rendering import Renderer
@@ -13,6 +13,7 @@ class RendererCache:
     """Builds each renderer once; versions of one policy share theirs."""
 
     def __init__(self, store: ObjectStore, directory: Path) -> None:
+        """Keep tokenizers of ``store`` below ``directory``."""
         self._store = store
         self._directory = directory
         self._renderers: dict[str, Renderer] = {}
@@ -28,7 +29,6 @@ class RendererCache:
         key = checkpoint.model_fingerprint or checkpoint.manifest.sha256
         with self._lock:
             if key not in self._renderers:
-                directory = self._directory / key[:32]
-                materialise_tokenizer(self._store, checkpoint, directory)
+                directory = materialise_tokenizer(self._store, checkpoint, self._directory)
                 self._renderers[key] = Renderer(directory)
             return self._renderers[key]

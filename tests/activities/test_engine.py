@@ -80,6 +80,7 @@ class Engine:
 
     def fetch(self, ref: CheckpointRef, directory: Path) -> None:
         self.fetched.append(ref.policy.label)
+        directory.mkdir(parents=True, exist_ok=True)
         (directory / "model.safetensors").write_bytes(b"weights")
 
 
@@ -161,6 +162,14 @@ async def test_restarted_worker_and_server_know_their_version(engine: Engine) ->
     again = Engine(folder=engine.folder, running=engine.running, admin=engine.admin)
     await again.keeper.look_after()
     assert engine.admin.label == "p@1"
+
+
+async def test_directory_of_another_process_is_proved_before_it_is_served(engine: Engine) -> None:
+    engine.directories.get(checkpoint(1))
+    again = Engine(folder=engine.folder, running=engine.running, admin=engine.admin)
+    for _ in range(2):
+        again.directories.get(checkpoint(1))
+    assert again.fetched == ["p@1"]
 
 
 async def test_server_left_paused_is_resumed(engine: Engine) -> None:

@@ -1,9 +1,6 @@
-"""The files of a checkpoint: a manifest that names them all, and how to get them back."""
+"""What a checkpoint is in the store: its files, and a manifest that names them all."""
 
 import hashlib
-import shutil
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pydantic
@@ -14,8 +11,6 @@ from loopwright.contracts.base import SCHEMA_VERSION, Contract
 from loopwright.contracts.failures import ContractError
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.core.protocols import ObjectStore
-
-_WEIGHTS_SUFFIXES = (".safetensors", ".bin")
 
 
 class CheckpointFile(Contract):
@@ -112,30 +107,9 @@ def read_manifest(store: ObjectStore, ref: ArtifactRef) -> CheckpointManifest:
         raise ContractError(f"{ref.key} is not a checkpoint manifest: {error}") from error
 
 
-def materialise_policy(store: ObjectStore, checkpoint: CheckpointRef, directory: Path) -> None:
-    """Fetch all model files of a checkpoint into a directory, each checked by its digest.
-
-    Raises:
-        StoreError: a file is missing or damaged.
-    """
-    _materialise(store, checkpoint, directory, lambda _name: True)
-
-
-def materialise_tokenizer(store: ObjectStore, checkpoint: CheckpointRef, directory: Path) -> None:
-    """Fetch everything but the weights, unless the directory is there: it appears whole.
-
-    Raises:
-        StoreError: a file is missing or damaged.
-    """
-    if directory.is_dir():
-        return
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=directory.parent))
-    try:
-        _materialise(store, checkpoint, unfinished, _is_no_weights)
-        _appear(unfinished, directory)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+def digest_of(request: Contract) -> str:
+    """Digest a request, to find again what it made."""
+    return hashlib.sha256(request.model_dump_json().encode()).hexdigest()
 
 
 def _manifest_name(policy: PolicyVersion) -> str:
@@ -146,36 +120,3 @@ def _reference(manifest: CheckpointManifest, artifact: ArtifactRef) -> Checkpoin
     return CheckpointRef(
         policy=manifest.policy, manifest=artifact, model_fingerprint=manifest.model_fingerprint
     )
-
-
-def _appear(unfinished: Path, directory: Path) -> None:
-    try:
-        unfinished.rename(directory)
-    except OSError:
-        # Another process may have been faster; what it fetched is the same.
-        if not directory.is_dir():
-            raise
-
-
-def _materialise(
-    store: ObjectStore, checkpoint: CheckpointRef, directory: Path, is_wanted: Callable[[str], bool]
-) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    for file in read_manifest(store, checkpoint.manifest).model:
-        if is_wanted(file.path):
-            _check_name(file.path)
-            (directory / file.path).write_bytes(fetch(store, file.artifact))
-
-
-def _is_no_weights(name: str) -> bool:
-    return not name.endswith(_WEIGHTS_SUFFIXES)
-
-
-def _check_name(name: str) -> None:
-    if Path(name).name != name or name in ("", ".", ".."):
-        raise ContractError(f"checkpoint file {name!r} must be a plain name")
-
-
-def digest_of(request: Contract) -> str:
-    """Digest a request, to find again what it made."""
-    return hashlib.sha256(request.model_dump_json().encode()).hexdigest()

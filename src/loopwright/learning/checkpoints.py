@@ -11,12 +11,12 @@ from transformers import AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
 from loopwright.adapters.artifacts import fetch, keep
+from loopwright.adapters.checkpoint_directories import materialise_policy
 from loopwright.adapters.checkpoint_files import (
     CheckpointFile,
     CheckpointManifest,
     keep_file,
     keep_manifest,
-    materialise_policy,
     read_manifest,
 )
 from loopwright.adapters.model_directory import is_of_weights, model_files, weights_files
@@ -79,8 +79,9 @@ def load_trainer(store: ObjectStore, checkpoint: CheckpointRef) -> Trainer:
     """
     manifest = read_manifest(store, checkpoint.manifest)
     with tempfile.TemporaryDirectory(prefix="loopwright-checkpoint-") as folder:
-        materialise_policy(store, checkpoint, Path(folder))
-        trainer = load_model_directory(Path(folder))
+        directory = Path(folder) / "model"
+        materialise_policy(store, checkpoint, directory)
+        trainer = load_model_directory(directory)
     if manifest.trainer_state is not None:
         _set_state(trainer, safetensors.torch.load(fetch(store, manifest.trainer_state)))
     return trainer
