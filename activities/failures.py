@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 import pydantic
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -30,7 +31,14 @@ class _Inbound(ActivityInboundInterceptor):
             return await super().execute_activity(input)
         except LoopError as error:
             raise ApplicationError(
-                str(error), type=type(error).__name__, non_retryable=not error.is_retryable
+                str(error), type=type(error).__name__, non_retryable=_is_final(error)
             ) from error
         except pydantic.ValidationError as error:
             raise ApplicationError(str(error), type="ContractError", non_retryable=True) from error
+
+
+def _is_final(error: LoopError) -> bool:
+    """Tell whether no retry can help: a retry policy knows no budget by type of failure."""
+    if error.max_attempts is None:
+        return not error.is_retryable
+    return activity.info().attempt >= error.max_attempts

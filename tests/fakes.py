@@ -25,6 +25,7 @@ from loopwright.contracts.episodes import (
     TakeTurnsResult,
     Verdict,
 )
+from loopwright.contracts.failures import LoopError
 from loopwright.contracts.groups import GroupResult, ScoreGroupRequest
 from loopwright.contracts.iterations import (
     SelectTasksRequest,
@@ -59,7 +60,7 @@ class FakeActivities:
     """Bodies that remember what they were asked; a test changes the fields it is about."""
 
     reward: Callable[[GradeEpisodeRequest], float | None] = reward_by_index
-    failures: dict[str, list[ApplicationError]] = field(default_factory=dict)
+    failures: dict[str, list[ApplicationError | LoopError]] = field(default_factory=dict)
     """Errors to raise by activity name, the next one first."""
     holder: str | None = None
     """Workflow that holds the engine."""

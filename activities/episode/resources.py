@@ -53,7 +53,7 @@ class EpisodeResources:
         """Give the turns that lead to ``head``; those just taken here need no reading.
 
         Raises:
-            StoreError: a record is missing or damaged.
+            ArtifactDamaged: a record is missing or damaged.
         """
         known = self.chains.get(head.digest)
         return known if known is not None else self.turn_log(episode).load(head)

@@ -30,7 +30,7 @@ class BuildBatch:
         """Store the batch; the same groups give the same artifact.
 
         Raises:
-            StoreError: a manifest or trajectory is missing or damaged.
+            ArtifactDamaged: a manifest or trajectory is missing or damaged.
             ContractError: a trajectory has a newer schema.
         """
         with heartbeating_thread():

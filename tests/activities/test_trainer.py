@@ -16,8 +16,8 @@ from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.configs import TrainConfig
 from loopwright.contracts.episodes import EpisodeResult, Verdict
 from loopwright.contracts.failures import (
+    ArtifactDamaged,
     ContractError,
-    StoreError,
     TrainingDiverged,
     UserError,
 )
@@ -139,7 +139,7 @@ async def test_damaged_trajectory_stops_the_batch(
     trajectory = keep_trajectory(store, sample([1, 2, 3], prompt=2))
     group = keep_group(store, [trajectory], [1.0])
     store.objects[trajectory.key] = b"rot"
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(ArtifactDamaged, match="damaged"):
         await build(activity, store, group)
 
 

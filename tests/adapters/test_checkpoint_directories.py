@@ -15,7 +15,7 @@ from loopwright.adapters.checkpoint_files import (
     read_manifest,
 )
 from loopwright.adapters.object_store import InMemoryObjectStore
-from loopwright.contracts.failures import ContractError, StoreError
+from loopwright.contracts.failures import ArtifactDamaged, ContractError
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 
 TOKENIZER = {"config.json": b"{}", "tokenizer.json": b"words"}
@@ -100,7 +100,7 @@ def test_directory_appears_only_with_all_its_files(
 ) -> None:
     checkpoint = keep(store, tmp_path)
     store.objects[read_manifest(store, checkpoint.manifest).model[-1].artifact.key] = b"rot"
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(ArtifactDamaged, match="damaged"):
         materialise_policy(store, checkpoint, tmp_path / "cache" / "v0")
     assert not list((tmp_path / "cache").iterdir())
 

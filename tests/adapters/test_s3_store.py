@@ -10,7 +10,7 @@ import pytest
 from loopwright.adapters.artifacts import fetch, keep
 from loopwright.adapters.object_store import InMemoryObjectStore
 from loopwright.adapters.s3_store import S3ObjectStore
-from loopwright.contracts.failures import StoreError
+from loopwright.contracts.failures import ArtifactDamaged, StoreError
 from loopwright.core.protocols import ObjectStore
 from tests.servers import free_port, open_store, s3_server
 
@@ -93,13 +93,13 @@ def test_damaged_artifact_is_refused_by_name(damage: bytes) -> None:
     store = InMemoryObjectStore()
     ref = keep(store, b"content", prefix="p", name="batch", suffix=".bin", kind="batch")
     store.objects[ref.key] = damage
-    with pytest.raises(StoreError, match=f"{ref.key} is damaged"):
+    with pytest.raises(ArtifactDamaged, match=rf"{ref.key} is damaged: .*restore this object"):
         fetch(store, ref)
 
 
-def test_missing_artifact_is_a_store_error() -> None:
+def test_missing_artifact_is_refused_by_name() -> None:
     store = InMemoryObjectStore()
     ref = keep(store, b"content", prefix="p", name="batch", suffix=".bin", kind="batch")
     store.delete([ref.key])
-    with pytest.raises(StoreError, match="not in the store"):
+    with pytest.raises(ArtifactDamaged, match=rf"{ref.key} is not in the store; .*restore"):
         fetch(store, ref)

@@ -7,7 +7,7 @@ from loopwright.adapters.checkpoint_files import find_checkpoint, read_manifest
 from loopwright.adapters.model_directory import model_files
 from loopwright.adapters.object_store import InMemoryObjectStore
 from loopwright.contracts.configs import TrainConfig
-from loopwright.contracts.failures import StoreError, UserError
+from loopwright.contracts.failures import ArtifactDamaged, UserError
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.learning.checkpoints import (
     import_directory,
@@ -87,7 +87,7 @@ def test_damaged_manifest_is_as_good_as_none(tmp_path: Path) -> None:
     v1 = keep(store, load_trainer(store, v0), v0)
     store.objects[v1.manifest.key] += b" "
     assert find_checkpoint(store, V1, request="r", prefix="loop/x") is None
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(ArtifactDamaged, match="damaged"):
         load_trainer(store, v1)
 
 

@@ -3,7 +3,7 @@ import hashlib
 import pytest
 
 from loopwright.adapters.object_store import InMemoryObjectStore
-from loopwright.contracts.failures import StoreError
+from loopwright.contracts.failures import ArtifactDamaged
 from loopwright.contracts.turns import TurnHead, TurnRecord
 from loopwright.trajectories.turn_log import START, TurnLog
 from tests.trajectories.records import record
@@ -89,12 +89,12 @@ def test_damaged_turn_counts_as_not_taken(
     key = next(key for key in store.objects if heads[1].digest in key)
     store.objects[key] = damage
     assert log.deepest().head == heads[0]
-    with pytest.raises(StoreError, match="missing or damaged"):
+    with pytest.raises(ArtifactDamaged, match="missing or damaged"):
         log.load(heads[1])
 
 
 def test_head_that_was_lost_is_an_error_and_no_fresh_start(log: TurnLog) -> None:
-    with pytest.raises(StoreError, match="missing or damaged"):
+    with pytest.raises(ArtifactDamaged, match="missing or damaged"):
         log.deepest(TurnHead(num_turns=1, digest="0" * 64))
 
 

@@ -11,6 +11,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from loopwright.activities.failures import FailureInterceptor
 from loopwright.contracts import ids, queues
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig, TrainConfig
 from loopwright.contracts.iterations import LoopInput
@@ -38,7 +39,11 @@ async def client(temporal: WorkflowEnvironment, fakes: FakeActivities) -> AsyncI
     async with AsyncExitStack() as stack:
         for queue in (queues.CONTROL, queues.EPISODE, queues.TRAINER, queues.engine_queue("main")):
             worker = Worker(
-                temporal.client, task_queue=queue, workflows=WORKFLOWS, activities=fakes.all()
+                temporal.client,
+                task_queue=queue,
+                workflows=WORKFLOWS,
+                activities=fakes.all(),
+                interceptors=[FailureInterceptor()],
             )
             await stack.enter_async_context(worker)
         yield temporal.client

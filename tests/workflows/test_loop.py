@@ -13,6 +13,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig
+from loopwright.contracts.failures import ArtifactDamaged, StoreError
 from loopwright.contracts.iterations import LoopProgress, RunIterationsRequest, StopRequest
 from loopwright.workflows.loop import ITERATIONS_PER_RUN
 from tests.fakes import FakeActivities
@@ -157,6 +158,24 @@ async def test_failed_training_ends_the_loop_with_its_reason_and_frees_the_engin
     assert caught.value.cause.type == "TrainingDiverged"
     assert "iteration 1 failed: " in str(caught.value.cause)
     assert fakes.holder is None
+
+
+async def test_damaged_artifact_ends_the_loop_by_its_name_after_three_attempts(
+    client: Client, fakes: FakeActivities
+) -> None:
+    damage = [ArtifactDamaged("artifact p/trajectory-9c is damaged; restore it") for _ in range(9)]
+    fakes.failures["trainer.build_batch"] = [*damage]
+    handle = await start_loop(client, small_config())
+    with pytest.raises(WorkflowFailureError) as caught:
+        await handle.result()
+    assert "artifact p/trajectory-9c is damaged; restore it" in str(caught.value.cause)
+    assert fakes.counts()["trainer.build_batch"] == 3
+
+
+async def test_store_that_is_away_is_waited_for(client: Client, fakes: FakeActivities) -> None:
+    fakes.failures["trainer.build_batch"] = [StoreError("503") for _ in range(9)]
+    result = await (await start_loop(client, small_config(num_iterations=1))).result()
+    assert (result.outcome, result.num_iterations) == ("completed", 1)
 
 
 async def test_cancelled_loop_frees_the_engine(client: Client, fakes: FakeActivities) -> None:

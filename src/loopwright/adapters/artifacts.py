@@ -3,11 +3,12 @@
 import hashlib
 
 from loopwright.contracts.artifacts import ArtifactKind, ArtifactRef
-from loopwright.contracts.failures import StoreError
+from loopwright.contracts.failures import ArtifactDamaged
 from loopwright.contracts.ids import artifact_key
 from loopwright.core.protocols import ObjectStore
 
 _READ_ATTEMPTS = 3
+_ADVICE = "check the disk behind the store, restore this object from a copy, or start anew"
 
 
 def keep(
@@ -28,17 +29,19 @@ def fetch(store: ObjectStore, ref: ArtifactRef) -> bytes:
     """Fetch an artifact and check that it is what was written.
 
     Raises:
-        StoreError: it is missing, or three reads gave another content.
+        ArtifactDamaged: it is missing, or three reads gave another content.
+        StoreError: the store could not give it.
     """
     data = b""
     for _ in range(_READ_ATTEMPTS):
         try:
             data = store.get(ref.key)
         except KeyError as error:
-            raise StoreError(f"artifact {ref.key} is not in the store") from error
+            raise ArtifactDamaged(f"artifact {ref.key} is not in the store; {_ADVICE}") from error
         if len(data) == ref.num_bytes and hashlib.sha256(data).hexdigest() == ref.sha256:
             return data
-    raise StoreError(
-        f"artifact {ref.key} is damaged: expected {ref.num_bytes} bytes of sha256 {ref.sha256}, "
-        f"got {len(data)} bytes of {hashlib.sha256(data).hexdigest()}"
+    raise ArtifactDamaged(
+        f"artifact {ref.key} is damaged: expected {ref.num_bytes} bytes of sha256 "
+        f"{ref.sha256[:12]}.., got {len(data)} bytes of {hashlib.sha256(data).hexdigest()[:12]}..; "
+        f"{_ADVICE}"
     )

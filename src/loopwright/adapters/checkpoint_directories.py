@@ -29,7 +29,7 @@ def materialise_policy(store: ObjectStore, checkpoint: CheckpointRef, directory:
     """Have all model files of a checkpoint in a directory; what is there and whole is kept.
 
     Raises:
-        StoreError: a file is missing or damaged in the store.
+        ArtifactDamaged: a file is missing or damaged in the store.
     """
     _materialise(store, _files(store, checkpoint), directory)
 
@@ -38,7 +38,7 @@ def materialise_tokenizer(store: ObjectStore, checkpoint: CheckpointRef, root: P
     """Have everything but the weights in a directory below ``root``, named by its content.
 
     Raises:
-        StoreError: a file is missing or damaged in the store.
+        ArtifactDamaged: a file is missing or damaged in the store.
     """
     files = [file for file in _files(store, checkpoint) if not is_of_weights(file.path)]
     content = "\n".join(sorted(f"{file.path} {file.artifact.sha256}" for file in files))

@@ -98,7 +98,7 @@ def read_manifest(store: ObjectStore, ref: ArtifactRef) -> CheckpointManifest:
     """Read the manifest of a checkpoint.
 
     Raises:
-        StoreError: it is missing or damaged.
+        ArtifactDamaged: it is missing or damaged.
         ContractError: it is not a manifest of this schema.
     """
     try:

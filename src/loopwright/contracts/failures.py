@@ -13,6 +13,8 @@ class LoopError(Exception):
 
     owner: ClassVar[Owner] = "platform"
     is_retryable: ClassVar[bool] = True
+    max_attempts: ClassVar[int | None] = None
+    """Attempts after which another cannot help; None leaves it to the activity's retry policy."""
 
 
 class TaskError(LoopError):
@@ -38,7 +40,13 @@ class EngineUnavailable(LoopError):
 
 
 class StoreError(LoopError):
-    """The object store failed, or its content is not what was written."""
+    """The object store failed."""
+
+
+class ArtifactDamaged(StoreError):
+    """An object is missing or not what was written; a fault in transit would pass by itself."""
+
+    max_attempts = 3
 
 
 class TrainingDiverged(LoopError):

@@ -75,7 +75,7 @@ def load_trainer(store: ObjectStore, checkpoint: CheckpointRef) -> Trainer:
     """Load a checkpoint to go on training where it was left.
 
     Raises:
-        StoreError: a file of it is missing or damaged.
+        ArtifactDamaged: a file of it is missing or damaged.
     """
     manifest = read_manifest(store, checkpoint.manifest)
     with tempfile.TemporaryDirectory(prefix="loopwright-checkpoint-") as folder:

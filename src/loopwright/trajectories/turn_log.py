@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from loopwright.contracts import ids
-from loopwright.contracts.failures import StoreError
+from loopwright.contracts.failures import ArtifactDamaged
 from loopwright.contracts.turns import TurnHead, TurnRecord
 from loopwright.core.protocols import ObjectStore
 
@@ -58,7 +58,8 @@ class TurnLog:
         """Read the chain that leads to ``head``.
 
         Raises:
-            StoreError: a record of it is missing or damaged.
+            ArtifactDamaged: a record of it is missing or damaged.
+            StoreError: the store could not give it.
         """
         parents = {key.digest: key for key in self._keys()} if head.digest else {}
         records: list[TurnRecord] = []
@@ -66,7 +67,7 @@ class TurnLog:
         while digest:
             record = self._read(parents[digest]) if digest in parents else None
             if record is None:
-                raise StoreError(f"turn {digest} of {self._prefix} is missing or damaged")
+                raise ArtifactDamaged(f"turn {digest} of {self._prefix} is missing or damaged")
             records.append(record)
             digest = record.parent
         return Chain(records=tuple(reversed(records)), head=head)
@@ -75,7 +76,8 @@ class TurnLog:
         """Read the deepest valid chain that descends from ``head``; ties take the least digest.
 
         Raises:
-            StoreError: the chain up to ``head`` itself is missing or damaged.
+            ArtifactDamaged: the chain up to ``head`` itself is missing or damaged.
+            StoreError: the store could not give it.
         """
         children: dict[str, list[_Key]] = defaultdict(list)
         for key in self._keys():
