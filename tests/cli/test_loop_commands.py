@@ -1,6 +1,7 @@
 """The commands that start, watch and operate loops, as processes."""
 
 import asyncio
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,8 @@ async def test_problems_of_a_configuration_are_json_too(tmp_path: Path) -> None:
     done = await run_command(*check, "--json", folder=tmp_path, environment={})
     assert done.status == 2
     assert done.json["problems"] == ["loop.yaml:1: sede: unknown key; did you mean seed?"]
+
+
+async def test_version_is_said(tmp_path: Path) -> None:
+    done = await run_command("--version", folder=tmp_path, environment={})
+    assert (done.status, done.out) == (0, f"loopwright {version('loopwright')}\n")

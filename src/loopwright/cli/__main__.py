@@ -3,9 +3,11 @@
 import os
 import signal
 import sys
+from typing import Annotated
 
 import typer
 
+import loopwright
 from loopwright.cli import (
     config_check,
     demo,
@@ -29,12 +31,30 @@ from loopwright.cli.errors import reported_errors
 
 app = typer.Typer(
     name="loopwright",
-    help="Post-train language models as agents, in durable loops.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     rich_markup_mode=None,
 )
+
+
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"loopwright {loopwright.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Say which version this is."
+        ),
+    ] = False,
+) -> None:
+    """Post-train language models as agents, in durable loops."""
+
 
 app.command("demo")(demo.demo)
 app.command("up")(up.up)
