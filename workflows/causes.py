@@ -1,9 +1,11 @@
 """What stands behind a failed activity or child workflow."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
+from temporalio import workflow
 from temporalio.exceptions import (
     ApplicationError,
     CancelledError,
@@ -17,16 +19,35 @@ from loopwright.contracts.episodes import EpisodeFailure
 Result = TypeVar("Result")
 
 
-async def all_of(children: Iterable[Awaitable[Result]]) -> list[Result]:
-    """Await every child, cancelled ones too, before the first failure among them is raised.
+async def all_of(children: Iterable[Awaitable[Result]]) -> list[Result | None]:
+    """Await every child; None stands for one that a cancellation of the parent ended.
 
-    A parent that is cancelled ends after its children: nothing of it runs on.
+    A parent that is cancelled goes on after its children, with what they came to: nothing of it
+    runs on behind it, and nothing that had ended is forgotten.
+
+    Raises:
+        BaseException: the first failure among them, when all of them have ended.
     """
-    found = await asyncio.gather(*children, return_exceptions=True)
-    for result in found:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in found if not isinstance(result, BaseException)]
+    tasks = [asyncio.ensure_future(child) for child in children]
+    with suppress(asyncio.CancelledError):
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return [_outcome(task) for task in tasks]
+
+
+@contextmanager
+def until_cancelled() -> Iterator[None]:
+    """Leave the block without an error when this workflow is cancelled."""
+    try:
+        yield
+    except (FailureError, asyncio.CancelledError) as error:
+        if workflow.cancellation_reason() is None or not is_cancellation(error):
+            raise
+
+
+def raise_if_cancelled() -> None:
+    """Raise what ends a block of ``until_cancelled``, if this workflow was cancelled."""
+    if workflow.cancellation_reason() is not None:
+        raise asyncio.CancelledError
 
 
 def is_cancellation(error: BaseException) -> bool:
@@ -40,6 +61,15 @@ def failure_of(error: BaseException) -> EpisodeFailure:
     name = (root.type if isinstance(root, ApplicationError) else None) or type(root).__name__
     known = getattr(failures, name, failures.LoopError)
     return EpisodeFailure(owner=known.owner, type=name, message=str(root)[:500])
+
+
+def _outcome(child: asyncio.Future[Result]) -> Result | None:
+    try:
+        return child.result()
+    except (FailureError, asyncio.CancelledError) as error:
+        if is_cancellation(error):
+            return None
+        raise
 
 
 def _root(error: BaseException) -> BaseException:

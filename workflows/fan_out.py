@@ -37,9 +37,11 @@ class FanOut:
         """Run a group for each task and give their results in the order of the tasks.
 
         A group that is lost to a failure of its own workflow counts no episode at all: the
-        difference to what was asked for is what the caller reports as lost.
+        difference to what was asked for is what the caller reports as lost. One that the caller's
+        cancellation kept from telling its episodes counts them all as cancelled.
         """
-        return await all_of(self._run_group(task) for task in tasks)
+        found = await all_of(self._run_group(task) for task in tasks)
+        return [group or self._cancelled(task) for task, group in zip(tasks, found, strict=True)]
 
     async def _run_group(self, task: TaskRef) -> GroupResult:
         parent = workflow.info().workflow_id
@@ -84,6 +86,11 @@ class FanOut:
                 profile=self.config.profile,
             ),
         )
+
+    def _cancelled(self, task: TaskRef) -> GroupResult:
+        lost = _lost(task, "it was cancelled")
+        size = self.group_size
+        return lost.model_copy(update={"num_episodes": size, "num_cancelled": size})
 
     def _environment(self, task: TaskRef) -> EnvironmentConfig:
         return next(e for e in self.config.environments if e.id == task.environment)

@@ -8,11 +8,16 @@ from loopwright.contracts import activities, ids, queues
 from loopwright.contracts.episodes import EpisodeInput, EpisodeResult
 from loopwright.contracts.groups import GroupInput, GroupResult, ScoreGroupRequest
 from loopwright.contracts.turns import StopReason
-from loopwright.core import seeds
+from loopwright.core import seeds, summaries
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
-    from loopwright.workflows.causes import all_of, failure_of, is_cancellation
+    from loopwright.workflows.causes import (
+        all_of,
+        failure_of,
+        is_cancellation,
+        until_cancelled,
+    )
     from loopwright.workflows.episode import EpisodeWorkflow
     from loopwright.workflows.options import call, temporal_priority
 
@@ -22,7 +27,8 @@ class GroupWorkflow:
     """Durable life of one group, ``.../task/T``.
 
     The unit of baseline and of admission. An episode that fails takes none of its siblings with
-    it; the group ends with what it has, and the score says whether that is enough.
+    it; the group ends with what it has, and the score says whether that is enough. One that is
+    cancelled ends unscored, with the outcomes of its episodes.
     """
 
     @workflow.run
@@ -30,10 +36,15 @@ class GroupWorkflow:
         """Run the episodes, then score them."""
         self._group = group
         episodes = await self._run_episodes()
-        return await self._score(episodes)
+        if workflow.cancellation_reason() is None:
+            with until_cancelled():
+                return await self._score(episodes)
+        reason = "the group was cancelled"
+        return summaries.of_group(group.episode.task, episodes, reason=reason, manifest=None)
 
     async def _run_episodes(self) -> list[EpisodeResult]:
-        return await all_of(self._run_episode(i) for i in range(self._group.size))
+        found = await all_of(self._run_episode(i) for i in range(self._group.size))
+        return [episode or _cancelled(index) for index, episode in enumerate(found)]
 
     async def _run_episode(self, index: int) -> EpisodeResult:
         common = self._group.episode
@@ -84,6 +95,10 @@ class GroupWorkflow:
 
     def _summary(self, episode: EpisodeInput) -> str:
         return f"{episode.kind} of {episode.task.task_id}, policy version {episode.policy.version}"
+
+
+def _cancelled(index: int) -> EpisodeResult:
+    return EpisodeResult(index=index, status="cancelled", stop_reason=StopReason.CANCELLED)
 
 
 def _lost_to(error: ChildWorkflowError, index: int) -> EpisodeResult:

@@ -3,10 +3,12 @@
 from temporalio import workflow
 
 from loopwright.contracts import activities, ids, queues
+from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.engines import LoadPolicyRequest
 from loopwright.contracts.groups import GroupResult
 from loopwright.contracts.iterations import (
     IterationInput,
+    IterationOutcome,
     IterationResult,
     SelectTasksRequest,
     WriteReportRequest,
@@ -16,6 +18,7 @@ from loopwright.contracts.training import BuildBatchRequest, TrainStepRequest, T
 from loopwright.core import schedules, seeds, summaries
 
 with workflow.unsafe.imports_passed_through():
+    from loopwright.workflows.causes import raise_if_cancelled, until_cancelled
     from loopwright.workflows.fan_out import FanOut
     from loopwright.workflows.options import call
     from loopwright.workflows.stopwatch import Stopwatch
@@ -26,7 +29,8 @@ class IterationWorkflow:
     """Durable life of one iteration, ``loop/L/iteration/K``.
 
     Ends trained, or skipped_no_signal when no group was admitted: the policy stays as it was
-    then. Every activity may be repeated; the version an iteration makes is fixed by its number.
+    then. One that is cancelled before ends stopped, and tells what its episodes came to. Every
+    activity may be repeated; the version an iteration makes is fixed by its number.
     """
 
     @workflow.run
@@ -37,14 +41,16 @@ class IterationWorkflow:
             ids.loop_prefix(iteration.loop_id, iteration.loop_uid), iteration.index
         )
         self._watch = Stopwatch()
-        tasks = await self._select_tasks()
-        groups = await self._run_groups(tasks)
-        admitted = [group for group in groups if group.is_admitted]
-        trained = None
-        if admitted:
-            trained = await self._train(admitted)
-            await self._publish(trained)
-        return await self._report(groups, trained)
+        self._groups: list[GroupResult] = []
+        self._published: TrainStepResult | None = None
+        outcome: IterationOutcome = "stopped"
+        report = None
+        with until_cancelled():
+            tasks = await self._select_tasks()
+            await self._run_groups(tasks)
+            outcome = await self._learn()
+            report = await self._write_report()
+        return self._result(outcome, report)
 
     async def _select_tasks(self) -> tuple[TaskRef, ...]:
         config = self._iteration.config
@@ -60,10 +66,10 @@ class IterationWorkflow:
         )
         return selected.tasks
 
-    async def _run_groups(self, tasks: tuple[TaskRef, ...]) -> list[GroupResult]:
+    async def _run_groups(self, tasks: tuple[TaskRef, ...]) -> None:
         self._show(f"running {len(tasks)} groups")
         with self._watch.timing("rollout"):
-            return await FanOut(
+            self._groups = await FanOut(
                 loop_id=self._iteration.loop_id,
                 iteration=self._iteration.index,
                 prefix=self._prefix,
@@ -72,6 +78,16 @@ class IterationWorkflow:
                 checkpoint=self._iteration.checkpoint,
                 group_size=self._iteration.config.iteration.group_size,
             ).run(tasks)
+        raise_if_cancelled()
+
+    async def _learn(self) -> IterationOutcome:
+        admitted = [group for group in self._groups if group.is_admitted]
+        if not admitted:
+            return "skipped_no_signal"
+        trained = await self._train(admitted)
+        await self._publish(trained)
+        self._published = trained
+        return "trained"
 
     async def _train(self, groups: list[GroupResult]) -> TrainStepResult:
         """Gather the admitted groups and update the policy on them."""
@@ -123,28 +139,30 @@ class IterationWorkflow:
                 profile=self._iteration.config.profile,
             )
 
-    async def _report(
-        self, groups: list[GroupResult], trained: TrainStepResult | None
-    ) -> IterationResult:
-        report = await call(
+    async def _write_report(self) -> ArtifactRef:
+        return await call(
             activities.write_report,
             WriteReportRequest(
                 prefix=self._prefix,
                 name="iteration",
-                groups=tuple(group.manifest for group in groups if group.manifest),
+                groups=tuple(group.manifest for group in self._groups if group.manifest),
             ),
             summary="breakdown of the iteration",
         )
-        config = self._iteration.config.iteration
+
+    def _result(self, outcome: IterationOutcome, report: ArtifactRef | None) -> IterationResult:
+        groups, config = self._groups, self._iteration.config.iteration
         totals = summaries.total(groups, num_asked=len(groups) * config.group_size)
-        checkpoint = trained.checkpoint if trained else self._iteration.checkpoint
+        published = self._published
+        checkpoint = published.checkpoint if published else self._iteration.checkpoint
         return IterationResult(
             index=self._iteration.index,
-            outcome="trained" if trained else "skipped_no_signal",
+            outcome=outcome,
             policy_version=checkpoint.policy.version,
             checkpoint=checkpoint,
             num_episodes=totals.num_episodes,
             num_failed=totals.num_failed,
+            num_cancelled=totals.num_cancelled,
             num_lost=totals.num_lost,
             num_groups=len(groups),
             num_admitted=totals.num_admitted,
@@ -153,7 +171,7 @@ class IterationWorkflow:
             mean_reward=totals.mean_reward,
             num_completion_tokens=totals.num_completion_tokens,
             seconds=self._watch.seconds(),
-            metrics=trained.metrics if trained else {},
+            metrics=published.metrics if published else {},
             report=report,
         )
 

@@ -8,34 +8,36 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 from loopwright.contracts import activities, ids
-from loopwright.contracts.evaluations import EvaluationInput, EvaluationResult
+from loopwright.contracts.evaluations import EvaluationResult
 from loopwright.contracts.iterations import (
-    IterationInput,
     IterationResult,
     LoopInput,
     LoopPhase,
     LoopProgress,
     LoopResult,
     LoopState,
+    LoopStatus,
     RunIterationsRequest,
     StopRequest,
 )
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.contracts.training import ImportPolicyRequest
 from loopwright.core import stopping
+from loopwright.core.loop_status import loop_status
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
-    from loopwright.workflows.causes import failure_of, is_cancellation
+    from loopwright.workflows.causes import failure_of, is_cancellation, raise_if_cancelled
     from loopwright.workflows.engine_lease import EngineLease, is_history_full
-    from loopwright.workflows.evaluation import EvaluationWorkflow
-    from loopwright.workflows.iteration import IterationWorkflow
+    from loopwright.workflows.loop_children import run_evaluation, run_iteration
     from loopwright.workflows.options import call
 
 Result = TypeVar("Result")
 
 ITERATIONS_PER_RUN = 50
 """Iterations after which the loop continues as new, with no child open."""
+KEPT_EVALUATIONS = 16
+"""Evaluations between iterations that a loop carries; older ones have workflows of their own."""
 
 
 @workflow.defn(name=ids.LOOP)
@@ -44,7 +46,8 @@ class LoopWorkflow:
 
     An entity: it runs the iterations it was asked for, then ends, or idles when its number is
     left open. Operated by the updates ``run_iterations``, ``pause``, ``resume`` and ``stop``;
-    read by the query ``progress``. It holds the lease of its engine only while it works.
+    read by the query ``progress``. It holds the lease of its engine only while it works. A stop
+    ends it as completed, with the outcome ``stopped``.
     """
 
     @workflow.init
@@ -60,6 +63,8 @@ class LoopWorkflow:
         self._detail = ""
         self._stop: StopRequest | None = None
         self._is_ending = False
+        self._has_failed = False
+        self._listed_status = search_attributes.listed_status(workflow.info())
         self._num_this_run = 0
         self._running: asyncio.Task[Any] | None = None
 
@@ -97,47 +102,41 @@ class LoopWorkflow:
     async def _evaluate_base(self) -> None:
         wants = self._config.evaluation.at_start and not self._is_stopped()
         if wants and self._state.base_evaluation is None:
-            self._update_state(base_evaluation=await self._evaluate("base"))
+            self._update_state(base_evaluation=await self._evaluate("base", of="base policy"))
 
     async def _wait_for_work(self) -> None:
         """Return when there is an iteration to run or the loop is to end."""
-        if not self._has_work():
+        while not (self._has_work() or self._is_over()):
             await self._lease.release()
-            self._show("paused" if self._state.is_paused else "idle")
-            await workflow.wait_condition(lambda: self._has_work() or self._is_over())
+            await self._wait_while(is_paused=self._state.is_paused)
+
+    async def _wait_while(self, *, is_paused: bool) -> None:
+        """Return when there is work, the loop is over, or a pause begins or ends."""
+        self._show("paused" if is_paused else "idle")
+        await workflow.wait_condition(
+            lambda: self._has_work() or self._is_over() or self._state.is_paused is not is_paused
+        )
 
     async def _run_iteration(self) -> None:
-        if self._is_over() or not await self._acquire_engine():
+        if self._is_over() or not await self._acquire_engine() or self._state.is_paused:
             return
-        index = self._state.num_done + 1
-        self._show("iterating", f"iteration {index}")
-        result = await self._interruptible(f"iteration {index}", self._start_iteration(index))
-        if result is not None:
-            self._record(result)
-        if stopping.evaluation_is_due(self._state.num_done, self._config.evaluation.every):
-            await self._evaluate(f"iteration-{self._state.num_done:06d}")
+        name = f"iteration {self._state.num_done + 1}"
+        self._show("iterating", name)
+        result = await self._interruptible(name, run_iteration(self._loop, self._state))
+        if result is None:
+            return
+        self._record(result)
+        self._refuse_foreign_stop(name, result.outcome)
+        await self._evaluate_if_due()
 
-    async def _start_iteration(self, index: int) -> IterationResult:
-        checkpoint = self._checkpoint()
-        return await workflow.execute_child_workflow(
-            IterationWorkflow.run,
-            IterationInput(
-                loop_id=self._loop.loop_id,
-                loop_uid=self._state.uid,
-                index=index,
-                config=self._config,
-                checkpoint=checkpoint,
-                holder=workflow.info().workflow_id,
-            ),
-            id=ids.iteration_path(workflow.info().workflow_id, index),
-            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
-            search_attributes=search_attributes.at_start(
-                loop_id=self._loop.loop_id,
-                iteration=index,
-                policy_version=checkpoint.policy.version,
-            ),
-            static_summary=f"iteration {index} of {self._loop.loop_id}",
-        )
+    async def _evaluate_if_due(self) -> None:
+        done = self._state.num_done
+        if stopping.evaluation_is_due(done, self._config.evaluation.every):
+            of = f"policy after iteration {done}"
+            found = await self._evaluate(ids.evaluation_name(done), of=of)
+            if found is not None:
+                kept = (*self._state.evaluations, found.model_copy(update={"report": None}))
+                self._update_state(evaluations=kept[-KEPT_EVALUATIONS:])
 
     async def _continue_as_new_if_long(self) -> None:
         is_long = is_history_full() or self._num_this_run >= ITERATIONS_PER_RUN
@@ -153,42 +152,21 @@ class LoopWorkflow:
         self._is_ending = True
         wants = self._config.evaluation.at_end and self._stop is None
         if wants and self._state.final_evaluation is None:
-            self._update_state(final_evaluation=await self._evaluate("final"))
+            found = await self._evaluate("final", of="final policy")
+            self._update_state(final_evaluation=found)
 
-    async def _evaluate(self, name: str) -> EvaluationResult | None:
+    async def _evaluate(self, name: str, *, of: str) -> EvaluationResult | None:
         """Evaluate the present version; None when the loop was stopped meanwhile."""
         if not await self._acquire_engine():
             return None
-        self._show("evaluating", f"{name} policy, version {self._checkpoint().policy.version}")
-        result = await self._interruptible(f"evaluation {name}", self._start_evaluation(name))
-        if result is not None:
-            self._count(result.num_episodes, result.num_lost)
-        return result
-
-    async def _start_evaluation(self, name: str) -> EvaluationResult:
-        checkpoint = self._checkpoint()
-        return await workflow.execute_child_workflow(
-            EvaluationWorkflow.run,
-            EvaluationInput(
-                prefix=ids.evaluation_path(self._prefix(), name),
-                name=name,
-                loop_id=self._loop.loop_id,
-                iteration=self._state.num_done,
-                config=self._config,
-                checkpoint=checkpoint,
-                holder=workflow.info().workflow_id,
-                num_tasks=self._config.evaluation.num_tasks,
-                samples=self._config.evaluation.samples,
-            ),
-            id=ids.evaluation_path(workflow.info().workflow_id, name),
-            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
-            search_attributes=search_attributes.at_start(
-                loop_id=self._loop.loop_id,
-                iteration=self._state.num_done,
-                policy_version=checkpoint.policy.version,
-            ),
-            static_summary=f"evaluation {name} of {self._loop.loop_id}",
-        )
+        self._show("evaluating", f"{of}, version {self._checkpoint().policy.version}")
+        work = run_evaluation(self._loop, self._state, name)
+        result = await self._interruptible(f"evaluation {name}", work)
+        if result is None:
+            return None
+        self._count(result.num_episodes, result.num_lost)
+        self._refuse_foreign_stop(f"evaluation {name}", result.outcome)
+        return result if result.outcome == "completed" else None
 
     async def _acquire_engine(self) -> bool:
         """Hold the engine's lease with the present version served; False when stopped."""
@@ -227,7 +205,10 @@ class LoopWorkflow:
         task: asyncio.Task[Result] = asyncio.create_task(work)
         self._running = task
         try:
-            return await task
+            result = await task
+            # A child that was cancelled with this loop tells what it did, like a stopped one.
+            raise_if_cancelled()
+            return result
         except (ActivityError, ChildWorkflowError, asyncio.CancelledError) as error:
             if is_cancellation(error):
                 if self._is_stopped() and workflow.cancellation_reason() is None:
@@ -239,9 +220,23 @@ class LoopWorkflow:
 
     def _failed(self, name: str, error: BaseException) -> ApplicationError:
         failure = failure_of(error)
+        self._has_failed = True
         return ApplicationError(
             f"{name} failed: {failure.message}", type=failure.type, non_retryable=True
         )
+
+    def _refuse_foreign_stop(self, name: str, outcome: str) -> None:
+        """End the loop when somebody else cancelled its child.
+
+        The engine may serve anything then, so the next iteration cannot simply follow.
+        """
+        if outcome == "stopped" and not self._is_stopped():
+            self._has_failed = True
+            raise ApplicationError(
+                f"{name} was cancelled by another hand than the loop's own; start the loop anew",
+                type="Cancelled",
+                non_retryable=True,
+            )
 
     def _has_work(self) -> bool:
         if self._state.is_paused or self._is_stopped():
@@ -253,11 +248,12 @@ class LoopWorkflow:
         """Tell whether no iteration will follow."""
         if self._is_stopped():
             return True
-        if self._config.num_iterations is None or self._state.is_paused:
+        if self._state.is_paused:
             return False
         rates = [result.first_pass_rate for result in self._state.results]
-        is_reached = stopping.target_is_reached(rates, self._config.target_pass_rate)
-        return is_reached or not self._has_work()
+        if stopping.target_is_reached(rates, self._config.target_pass_rate):
+            return True
+        return self._config.num_iterations is not None and not self._has_work()
 
     def _is_stopped(self) -> bool:
         return self._stop is not None
@@ -272,8 +268,25 @@ class LoopWorkflow:
     def _update_state(self, **changes: object) -> None:
         self._state = self._state.model_copy(update=changes)
 
+    def _status(self) -> LoopStatus:
+        if self._has_failed:
+            return "failed"
+        if workflow.cancellation_reason() is not None:
+            return "cancelled"
+        return loop_status(
+            self._phase, is_paused=self._state.is_paused, is_stopped=self._is_stopped()
+        )
+
+    def _list_status(self) -> None:
+        """Let lists of loops show what Temporal's own status does not tell."""
+        status = self._status()
+        if status not in (self._listed_status, "completed"):
+            self._listed_status = status
+            workflow.upsert_search_attributes([search_attributes.LOOP_STATUS.value_set(status)])
+
     def _show(self, phase: LoopPhase, detail: str = "") -> None:
         self._phase, self._detail = phase, detail
+        self._list_status()
         done, asked = self._state.num_done, self._state.num_requested
         workflow.set_current_details(
             f"**{phase.replace('_', ' ')}** {detail}\n\n{done} of {asked} iterations done"
@@ -289,6 +302,7 @@ class LoopWorkflow:
             num_episodes=state.num_episodes,
             num_lost=state.num_lost,
             base_evaluation=state.base_evaluation,
+            evaluations=state.evaluations,
             final_evaluation=state.final_evaluation,
             results=state.results,
         )
@@ -308,6 +322,7 @@ class LoopWorkflow:
     async def pause(self) -> None:
         """Finish the running iteration, then wait."""
         self._update_state(is_paused=True)
+        self._list_status()
 
     @pause.validator
     def _check_pause(self) -> None:
@@ -317,11 +332,13 @@ class LoopWorkflow:
     async def resume(self) -> None:
         """Go on after a pause."""
         self._update_state(is_paused=False)
+        self._list_status()
 
     @workflow.update
     async def stop(self, request: StopRequest) -> None:
         """End the loop: after the running iteration, or now."""
         self._stop = request
+        self._list_status()
         if request.now and self._running is not None:
             self._running.cancel()
 
@@ -333,12 +350,14 @@ class LoopWorkflow:
             loop_id=self._loop.loop_id,
             uid=state.uid,
             phase=self._phase,
+            status=self._status(),
             detail=self._detail,
             iteration=state.num_done + (1 if self._phase == "iterating" else 0),
             num_requested=state.num_requested,
             policy_version=state.checkpoint.policy.version if state.checkpoint else 0,
             results=state.results,
             base_evaluation=state.base_evaluation,
+            evaluations=state.evaluations,
             final_evaluation=state.final_evaluation,
             num_episodes=state.num_episodes,
             num_lost=state.num_lost,

@@ -1,5 +1,6 @@
-"""The search attributes by which workflows are found; set at the start, or once at the end."""
+"""The search attributes by which workflows are found."""
 
+from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 LOOP_NAME = SearchAttributeKey.for_keyword("LoopName")
@@ -8,7 +9,14 @@ TASK_ID = SearchAttributeKey.for_keyword("TaskId")
 POLICY_VERSION = SearchAttributeKey.for_int("PolicyVersion")
 STOP_REASON = SearchAttributeKey.for_keyword("StopReason")
 EPISODE_STATUS = SearchAttributeKey.for_keyword("EpisodeStatus")
+LOOP_STATUS = SearchAttributeKey.for_keyword("LoopStatus")
+"""Set where Temporal's own status says less: pausing, paused, stopping, stopped."""
 REWARD = SearchAttributeKey.for_float("Reward")
+
+
+def listed_status(info: workflow.Info) -> str:
+    """Give the status under which a loop is listed; it outlives continue-as-new."""
+    return info.typed_search_attributes.get(LOOP_STATUS) or "running"
 
 
 def at_start(

@@ -3,9 +3,8 @@
 from temporalio import activity
 
 from loopwright.adapters.artifacts import keep
-from loopwright.contracts.episodes import EpisodeResult, Verdict
 from loopwright.contracts.groups import GroupManifest, GroupResult, ScoreGroupRequest
-from loopwright.core import admission, advantages
+from loopwright.core import admission, advantages, summaries
 from loopwright.core.protocols import ObjectStore
 
 
@@ -32,22 +31,6 @@ class ScoreGroup:
             suffix=".json",
             kind="group",
         )
-        valid = [episode for episode in request.episodes if episode.reward is not None]
-        reason = admission.refusal(rewards)
-        return GroupResult(
-            task=request.task,
-            num_episodes=len(request.episodes),
-            num_valid=len(valid),
-            num_passed=sum(episode.verdict == Verdict.PASS for episode in valid),
-            num_first_passed=sum(episode.first_answer_passed for episode in valid),
-            mean_reward=_mean_reward(valid),
-            num_completion_tokens=sum(e.num_completion_tokens for e in request.episodes),
-            is_admitted=not reason,
-            reason=reason,
-            manifest=ref,
+        return summaries.of_group(
+            request.task, request.episodes, reason=admission.refusal(rewards), manifest=ref
         )
-
-
-def _mean_reward(valid: list[EpisodeResult]) -> float | None:
-    rewards = [episode.reward for episode in valid if episode.reward is not None]
-    return sum(rewards) / len(rewards) if rewards else None

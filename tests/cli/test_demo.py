@@ -78,6 +78,22 @@ async def test_paused_demo_is_resumed(
     assert (await handle.result()).num_iterations == 2
 
 
+async def test_demo_that_was_stopped_is_waited_for_and_started_anew(
+    temporal_client: Client, fakes: FakeActivities, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    loops = LoopClient(temporal_client)
+    first = await loops.start(small_config(), loop_id=LOOP_ID)
+    while not fakes.counts()["trainer.train_step"]:
+        await asyncio.sleep(0.02)
+    await first.stop()
+    second = asyncio.create_task(start_or_go_on(loops, request(iterations=5)))
+    while "waiting for the end of loop demo" not in capsys.readouterr().out:
+        await asyncio.sleep(0.02)
+    fakes.hold["trainer.train_step"].set()
+    assert (await (await second).config()).num_iterations == 5
+
+
 async def test_fresh_demo_stops_the_unfinished_one(
     loops: LoopClient, capsys: pytest.CaptureFixture[str]
 ) -> None:

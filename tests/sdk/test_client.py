@@ -8,6 +8,7 @@ import pytest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
+from loopwright.contracts.configs import EvaluationConfig, IterationConfig
 from loopwright.contracts.failures import LoopError, UserError
 from loopwright.contracts.iterations import LoopProgress
 from loopwright.sdk import LoopClient, LoopHandle
@@ -106,6 +107,70 @@ async def test_stopped_loop_gives_what_it_did(loops: LoopClient, fakes: FakeActi
     fakes.hold["trainer.train_step"].set()
     result = await handle.result()
     assert (result.outcome, result.num_iterations) == ("stopped", 1)
+
+
+async def listed(loops: LoopClient, status: str) -> None:
+    """Wait until the one loop is listed so; what it never becomes times out."""
+    while [loop.status for loop in await loops.list_loops()] != [status]:
+        await asyncio.sleep(0.05)
+
+
+async def test_what_a_loop_was_told_shows_in_the_list_and_the_description(
+    loops: LoopClient, fakes: FakeActivities
+) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await loops.start(small_config(num_iterations=5))
+    await listed(loops, "running")
+    await until_training(fakes)
+    await handle.pause()
+    await listed(loops, "pausing")
+    await handle.resume()
+    await listed(loops, "running")
+    await handle.stop()
+    await listed(loops, "stopping")
+    assert (await handle.describe()).status == "stopping"
+    fakes.hold["trainer.train_step"].set()
+    await handle.result()
+    await listed(loops, "stopped")
+    description = await handle.describe()
+    assert (description.status, description.failure) == ("stopped", None)
+    assert description.progress is not None
+    assert description.progress.status == "stopped"
+
+
+async def test_paused_loop_is_listed_as_paused_and_after_all_as_completed(
+    loops: LoopClient,
+) -> None:
+    handle = await loops.start(small_config(num_iterations=None, target_pass_rate=0.5))
+    await handle.pause()
+    await listed(loops, "paused")
+    assert await handle.status() == "paused"
+    await handle.run_iterations(2)
+    await handle.resume()
+    await handle.result()
+    await listed(loops, "completed")
+
+
+async def test_stopped_loop_is_watched_to_its_end(loops: LoopClient, fakes: FakeActivities) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await loops.start(small_config())
+    await until_training(fakes)
+    states = handle.watch(every_seconds=0.01)
+    await anext(states)
+    await handle.stop()
+    fakes.hold["trainer.train_step"].set()
+    seen = [state.status async for state in states]
+    assert seen[-1] == "stopped"
+    assert set(seen) <= {"running", "stopping", "stopped"}
+
+
+async def test_evaluations_include_those_the_progress_no_longer_has(loops: LoopClient) -> None:
+    evaluation = EvaluationConfig(num_tasks=2, samples=1, at_start=False, at_end=False, every=1)
+    iteration = IterationConfig(num_tasks=1, group_size=2)
+    config = small_config(num_iterations=18, evaluation=evaluation, iteration=iteration)
+    handle = await loops.start(config)
+    await handle.result()
+    assert [each.iteration for each in await handle.evaluations()] == list(range(1, 19))
 
 
 async def test_open_loop_runs_the_iterations_it_is_asked_for(loops: LoopClient) -> None:

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig
 from loopwright.contracts.failures import ArtifactDamaged, StoreError
 from loopwright.contracts.iterations import LoopProgress, RunIterationsRequest, StopRequest
-from loopwright.workflows.loop import ITERATIONS_PER_RUN
+from loopwright.workflows.loop import ITERATIONS_PER_RUN, KEPT_EVALUATIONS
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
 
@@ -116,7 +116,7 @@ async def test_stop_now_cancels_the_running_iteration_and_frees_the_engine(
     await handle.execute_update("stop", StopRequest(now=True))
     fakes.hold["episode.take_turns"].set()
     result = await handle.result()
-    assert (result.outcome, result.num_iterations) == ("stopped", 0)
+    assert (result.outcome, result.num_iterations) == ("stopped", 1)
     assert fakes.holder is None
 
 
@@ -131,6 +131,73 @@ async def test_paused_loop_waits_until_it_is_resumed(client: Client, fakes: Fake
     assert fakes.holder is None
     await handle.execute_update("resume")
     assert (await handle.result()).num_iterations == 2
+
+
+async def test_pause_of_an_idle_loop_shows_at_once(client: Client) -> None:
+    handle = await start_loop(client, small_config(num_iterations=None))
+    await until_phase(handle, "idle")
+    await handle.execute_update("pause")
+    await until_phase(handle, "paused")
+    await handle.execute_update("resume")
+    await until_phase(handle, "idle")
+
+
+async def test_loop_that_was_paused_while_it_waited_for_the_engine_runs_nothing(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.holder = "loop/other"
+    handle = await start_loop(client, small_config())
+    await until_phase(handle, "waiting_for_engine")
+    await handle.execute_update("pause")
+    fakes.holder = None
+    assert (await until_phase(handle, "paused")).results == ()
+    assert fakes.counts()["episode.take_turns"] == 0
+
+
+async def test_status_tells_a_pause_that_is_asked_from_one_that_is_reached(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await start_loop(client, small_config())
+    await until_phase(handle, "iterating")
+    assert (await progress(handle)).status == "running"
+    await handle.execute_update("pause")
+    assert (await progress(handle)).status == "pausing"
+    fakes.hold["trainer.train_step"].set()
+    assert (await until_phase(handle, "paused")).status == "paused"
+    await handle.execute_update("resume")
+    assert (await progress(handle)).status == "running"
+    await handle.result()
+    assert (await progress(handle)).status == "completed"
+
+
+async def test_open_loop_ends_when_two_iterations_reach_the_target(client: Client) -> None:
+    config = small_config(num_iterations=None, target_pass_rate=0.5)
+    handle = await start_loop(client, config)
+    await handle.execute_update("run_iterations", RunIterationsRequest(num_iterations=9))
+    result = await handle.result()
+    assert (result.outcome, result.num_iterations) == ("completed", 2)
+
+
+async def test_evaluations_between_iterations_are_kept_with_their_iteration(client: Client) -> None:
+    evaluation = EvaluationConfig(num_tasks=2, samples=2, at_start=False, at_end=False, every=2)
+    handle = await start_loop(client, small_config(num_iterations=5, evaluation=evaluation))
+    result = await handle.result()
+    found = [(each.iteration, each.policy_version) for each in result.evaluations]
+    assert found == [(2, 2), (4, 4)]
+    assert (await progress(handle)).evaluations == result.evaluations
+    assert result.num_episodes == 5 * 12 + 2 * 4
+
+
+async def test_progress_of_a_loop_that_evaluates_often_stays_a_small_payload(
+    client: Client,
+) -> None:
+    count = KEPT_EVALUATIONS + 2
+    evaluation = EvaluationConfig(num_tasks=2, samples=1, at_start=False, at_end=False, every=1)
+    iteration = IterationConfig(num_tasks=1, group_size=2)
+    config = small_config(num_iterations=count, evaluation=evaluation, iteration=iteration)
+    result = await (await start_loop(client, config)).result()
+    assert [each.iteration for each in result.evaluations] == list(range(3, count + 1))
 
 
 async def test_open_loop_idles_until_it_is_asked_for_iterations(client: Client) -> None:
@@ -238,10 +305,11 @@ async def test_iterations_asked_for_during_the_last_evaluation_are_refused(
 
 
 @pytest.mark.parametrize(
-    "activity", ["trainer.import_policy", "engine.load_policy", "episode.take_turns"]
+    ("activity", "num_iterations"),
+    [("trainer.import_policy", 0), ("engine.load_policy", 0), ("episode.take_turns", 1)],
 )
 async def test_loop_is_stopped_now_whatever_it_waits_for(
-    client: Client, fakes: FakeActivities, activity: str
+    client: Client, fakes: FakeActivities, activity: str, num_iterations: int
 ) -> None:
     fakes.hold[activity] = asyncio.Event()
     handle = await start_loop(client, small_config())
@@ -250,7 +318,7 @@ async def test_loop_is_stopped_now_whatever_it_waits_for(
     await handle.execute_update("stop", StopRequest(now=True))
     result = await handle.result()
     fakes.hold[activity].set()
-    assert (result.outcome, result.num_iterations) == ("stopped", 0)
+    assert (result.outcome, result.num_iterations) == ("stopped", num_iterations)
     assert fakes.holder is None
 
 

@@ -16,6 +16,7 @@ from loopwright.cli.output import print_json, say
 from loopwright.cli.report_files import default_path, write_report
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig
 from loopwright.contracts.failures import LoopError, UserError
+from loopwright.contracts.iterations import OPEN_STATUSES
 from loopwright.embedded.stack import Stack, StackInfo
 from loopwright.sdk import LoopClient, LoopHandle
 
@@ -107,6 +108,10 @@ async def start_or_go_on(client: LoopClient, request: DemoRequest) -> LoopHandle
     if unfinished is None:
         request.say(f"starting loop {LOOP_ID}")
         return await client.start(request.config(), loop_id=LOOP_ID)
+    if await unfinished.status() == "stopping":
+        request.say(f"waiting for the end of loop {LOOP_ID}, which was stopped, to start anew")
+        await unfinished.result()
+        return await client.start(request.config(), loop_id=LOOP_ID)
     if request.is_fresh:
         request.say(f"stopping the unfinished loop {LOOP_ID} to start anew")
         await unfinished.stop(now=True)
@@ -121,7 +126,7 @@ async def _unfinished(client: LoopClient) -> LoopHandle | None:
         handle = await client.loop(LOOP_ID)
     except UserError:
         return None
-    return handle if await handle.status() == "running" else None
+    return handle if await handle.status() in OPEN_STATUSES else None
 
 
 async def _go_on(handle: LoopHandle, request: DemoRequest) -> None:
@@ -135,7 +140,7 @@ async def _go_on(handle: LoopHandle, request: DemoRequest) -> None:
             f"it keeps its own configuration, which differs from what this command asks for "
             f"({'; '.join(different)}); --fresh starts anew"
         )
-    if progress.phase == "paused":
+    if progress.status in ("pausing", "paused"):
         request.say("it was paused, and is resumed")
     await handle.resume()
 

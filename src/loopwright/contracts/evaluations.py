@@ -1,5 +1,7 @@
 """Evaluations: a fixed policy version over held-out tasks."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from loopwright.contracts.artifacts import ArtifactRef
@@ -37,11 +39,17 @@ class EvaluationInput(Contract):
 class EvaluationResult(Contract):
     """Pass rates of one policy version on the same tasks as every other."""
 
+    outcome: Literal["completed", "stopped"] = "completed"
+    """Rates of a stopped evaluation are of the episodes that had ended by then."""
     policy_version: int
+    iteration: int = 0
+    """Iterations the policy has had."""
     num_tasks: int
     samples: int
     num_episodes: int
     num_failed: int
+    num_cancelled: int = 0
+    """Episodes that were cancelled before their end."""
     num_lost: int
     first_pass_rate: Estimate | None
     """Of the first answer; None when no episode has a reward."""

@@ -51,6 +51,8 @@ class GroupResult(Contract):
     """Valid episodes whose verdict is pass."""
     num_first_passed: int
     """Valid episodes whose first answer was a full pass."""
+    num_cancelled: int = 0
+    """Recorded episodes that were cancelled before their end."""
     mean_reward: float | None
     """Mean over valid episodes; None when there is none."""
     num_completion_tokens: int
@@ -59,4 +61,4 @@ class GroupResult(Contract):
     reason: str
     """Why it is not admitted; empty when it is."""
     manifest: ArtifactRef | None
-    """None when the group itself failed."""
+    """None when the group itself failed or was cancelled."""

@@ -49,6 +49,11 @@ def evaluation_path(parent: str, name: str) -> str:
     return f"{parent}/evaluation/{slug(name)}"
 
 
+def evaluation_name(num_iterations: int) -> str:
+    """Name the evaluation that follows so many iterations of a loop."""
+    return f"iteration-{num_iterations:06d}"
+
+
 def group_path(parent: str, environment: str, task_id: str) -> str:
     """Extend an iteration's or evaluation's path to the group of one task."""
     return f"{parent}/task/{slug(environment)}.{slug(task_id)}"

@@ -13,6 +13,22 @@ from loopwright.contracts.tasks import Split, TaskRef
 
 IterationOutcome = Literal["trained", "skipped_no_signal", "stopped"]
 
+LoopStatus = Literal[
+    "running",
+    "pausing",
+    "paused",
+    "stopping",
+    "stopped",
+    "completed",
+    "failed",
+    "cancelled",
+    "terminated",
+    "timed_out",
+]
+"""A pausing or stopping loop finishes its iteration first; the last six have ended."""
+OPEN_STATUSES: tuple[LoopStatus, ...] = ("running", "pausing", "paused", "stopping")
+"""Statuses of a loop that has not ended."""
+
 
 class SelectTasksRequest(Contract):
     """Pick the tasks of an iteration or evaluation."""
@@ -60,7 +76,9 @@ class IterationResult(Contract):
     num_episodes: int
     """Episodes asked for."""
     num_failed: int = 0
-    """Episodes that ended without a reward."""
+    """Episodes that ended without a reward of their own accord."""
+    num_cancelled: int = 0
+    """Episodes that were cancelled before their end."""
     num_lost: int = 0
     """Episodes without a recorded outcome."""
     num_groups: int = 0
@@ -101,6 +119,8 @@ class LoopState(Contract):
     results: tuple[IterationResult, ...] = ()
     """The newest 50; older ones are in the store."""
     base_evaluation: EvaluationResult | None = None
+    evaluations: tuple[EvaluationResult, ...] = ()
+    """Those between iterations, the newest 16; older ones are in the store."""
     final_evaluation: EvaluationResult | None = None
     num_episodes: int = 0
     num_lost: int = 0
@@ -140,6 +160,7 @@ class LoopProgress(Contract):
     loop_id: str
     uid: str
     phase: LoopPhase
+    status: LoopStatus = "running"
     detail: str = ""
     """What the phase waits for, in words."""
     iteration: int
@@ -148,6 +169,8 @@ class LoopProgress(Contract):
     policy_version: int
     results: tuple[IterationResult, ...] = ()
     base_evaluation: EvaluationResult | None = None
+    evaluations: tuple[EvaluationResult, ...] = ()
+    """Those between iterations, the newest 16."""
     final_evaluation: EvaluationResult | None = None
     num_episodes: int = 0
     num_lost: int = 0
@@ -163,5 +186,7 @@ class LoopResult(Contract):
     num_episodes: int
     num_lost: int
     base_evaluation: EvaluationResult | None = None
+    evaluations: tuple[EvaluationResult, ...] = ()
+    """Those between iterations, the newest 16."""
     final_evaluation: EvaluationResult | None = None
     results: tuple[IterationResult, ...] = ()

@@ -1,10 +1,13 @@
-"""Numbers of an iteration or evaluation from its groups."""
+"""Numbers of a group from its episodes, and of an iteration or evaluation from its groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loopwright.contracts.artifacts import ArtifactRef
+from loopwright.contracts.episodes import EpisodeResult, Verdict
 from loopwright.contracts.evaluations import Estimate
 from loopwright.contracts.groups import GroupResult
+from loopwright.contracts.tasks import TaskRef
 from loopwright.core.statistics import clustered_estimate
 
 
@@ -15,7 +18,8 @@ class GroupTotals:
     num_episodes: int
     """Episodes asked for."""
     num_failed: int
-    """Recorded episodes without a reward."""
+    """Recorded episodes without a reward, cancelled ones left out."""
+    num_cancelled: int
     num_lost: int
     """Episodes without a recorded outcome."""
     num_admitted: int
@@ -25,14 +29,44 @@ class GroupTotals:
     num_completion_tokens: int
 
 
+def of_group(
+    task: TaskRef, episodes: Sequence[EpisodeResult], *, reason: str, manifest: ArtifactRef | None
+) -> GroupResult:
+    """Count the episodes of one group.
+
+    Args:
+        task: what they attempted.
+        episodes: one for each of the G that were asked for.
+        reason: why the group is not admitted; empty when it is.
+        manifest: its stored record, if there is one.
+    """
+    valid = [episode for episode in episodes if episode.reward is not None]
+    rewards = sum(episode.reward or 0.0 for episode in valid)
+    return GroupResult(
+        task=task,
+        num_episodes=len(episodes),
+        num_valid=len(valid),
+        num_passed=sum(episode.verdict == Verdict.PASS for episode in valid),
+        num_first_passed=sum(episode.first_answer_passed for episode in valid),
+        num_cancelled=sum(episode.status == "cancelled" for episode in episodes),
+        mean_reward=_ratio(rewards, len(valid)),
+        num_completion_tokens=sum(episode.num_completion_tokens for episode in episodes),
+        is_admitted=not reason,
+        reason=reason,
+        manifest=manifest,
+    )
+
+
 def total(groups: Sequence[GroupResult], *, num_asked: int) -> GroupTotals:
     """Add up groups of which ``num_asked`` episodes were asked in all."""
     recorded = sum(group.num_episodes for group in groups)
     valid = sum(group.num_valid for group in groups)
+    cancelled = sum(group.num_cancelled for group in groups)
     rewards = sum((group.mean_reward or 0.0) * group.num_valid for group in groups)
     return GroupTotals(
         num_episodes=num_asked,
-        num_failed=recorded - valid,
+        num_failed=recorded - valid - cancelled,
+        num_cancelled=cancelled,
         num_lost=num_asked - recorded,
         num_admitted=sum(group.is_admitted for group in groups),
         pass_rate=_ratio(sum(group.num_passed for group in groups), valid),

@@ -13,21 +13,25 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from loopwright.contracts import ids
 from loopwright.contracts.configs import LoopConfig
+from loopwright.contracts.evaluations import EvaluationResult
 from loopwright.contracts.failures import ContractError, LoopError
 from loopwright.contracts.iterations import (
+    OPEN_STATUSES,
     IterationResult,
     LoopInput,
     LoopProgress,
     LoopResult,
+    LoopStatus,
     RunIterationsRequest,
     StopRequest,
 )
-from loopwright.sdk.records import LoopDescription, LoopStatus, LoopSummary, status_of
+from loopwright.sdk.records import LoopDescription, LoopSummary, status_of
 from loopwright.sdk.server_errors import LoopUnanswered, translated
 
 logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+Child = TypeVar("Child", IterationResult, EvaluationResult)
 
 QUERY_TIMEOUT = timedelta(seconds=10)
 """How long a worker may take to answer a query."""
@@ -51,7 +55,7 @@ class LoopHandle:
         )
 
     async def status(self) -> LoopStatus:
-        """Tell whether the loop runs, or how it ended."""
+        """Tell whether the loop runs, pauses or stops, or how it ended."""
         return status_of(await self._describe())
 
     async def progress(self) -> LoopProgress:
@@ -79,7 +83,7 @@ class LoopHandle:
             if progress != last:
                 last = progress
                 yield progress
-            if status != "running":
+            if status not in OPEN_STATUSES:
                 return
             await asyncio.sleep(every_seconds)
 
@@ -89,6 +93,14 @@ class LoopHandle:
         first = recent[0].index if recent else 1
         older = await asyncio.gather(*(self._iteration(index) for index in range(1, first)))
         return (*(row for row in older if row is not None), *recent)
+
+    async def evaluations(self) -> tuple[EvaluationResult, ...]:
+        """Gather the evaluations between iterations that the server still has."""
+        recent = (await self._patiently(self.progress)).evaluations
+        every = (await self.config()).evaluation.every
+        older = range(every, recent[0].iteration, every) if recent else ()
+        found = await asyncio.gather(*(self._evaluation(index) for index in older))
+        return (*(each for each in found if each is not None), *recent)
 
     async def result(self) -> LoopResult:
         """Wait for the end.
@@ -138,7 +150,7 @@ class LoopHandle:
     async def describe(self) -> LoopDescription:
         """Gather status, configuration, progress and, when it failed, the reason."""
         summary = LoopSummary.of(await self._describe())
-        is_well = summary.status in ("running", "completed")
+        is_well = summary.status in (*OPEN_STATUSES, "completed", "stopped")
         return LoopDescription(
             **summary.model_dump(),
             config=await self.config(),
@@ -157,8 +169,17 @@ class LoopHandle:
     async def _iteration(self, index: int) -> IterationResult | None:
         """Read the result of one iteration from its own workflow; None when it is gone."""
         workflow_id = ids.iteration_path(ids.loop_workflow_id(self.loop_id), index)
-        handle: WorkflowHandle[Any, IterationResult] = self._client.get_workflow_handle(
-            workflow_id, result_type=IterationResult
+        return await self._result_of_child(workflow_id, IterationResult)
+
+    async def _evaluation(self, num_iterations: int) -> EvaluationResult | None:
+        """Read the evaluation after so many iterations; None when it is gone."""
+        name = ids.evaluation_name(num_iterations)
+        workflow_id = ids.evaluation_path(ids.loop_workflow_id(self.loop_id), name)
+        return await self._result_of_child(workflow_id, EvaluationResult)
+
+    async def _result_of_child(self, workflow_id: str, kind: type[Child]) -> Child | None:
+        handle: WorkflowHandle[Any, Child] = self._client.get_workflow_handle(
+            workflow_id, result_type=kind
         )
         try:
             async with self._lookups:

@@ -1,16 +1,14 @@
 """What the client tells of loops, beyond their progress and result."""
 
 from datetime import datetime
-from typing import Literal
 
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+from temporalio.common import SearchAttributeKey
 
 from loopwright.contracts import ids
 from loopwright.contracts.base import Contract
 from loopwright.contracts.configs import LoopConfig
-from loopwright.contracts.iterations import LoopProgress
-
-LoopStatus = Literal["running", "completed", "failed", "cancelled", "terminated", "timed_out"]
+from loopwright.contracts.iterations import OPEN_STATUSES, LoopProgress, LoopStatus
 
 _STATUSES: dict[WorkflowExecutionStatus, LoopStatus] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -19,6 +17,7 @@ _STATUSES: dict[WorkflowExecutionStatus, LoopStatus] = {
     WorkflowExecutionStatus.TERMINATED: "terminated",
     WorkflowExecutionStatus.TIMED_OUT: "timed_out",
 }
+_LOOP_STATUS = SearchAttributeKey.for_keyword("LoopStatus")
 
 
 class LoopSummary(Contract):
@@ -55,4 +54,10 @@ class LoopDescription(LoopSummary):
 
 def status_of(execution: WorkflowExecution) -> LoopStatus:
     """Name an execution's status; one that continued as new is running."""
-    return _STATUSES.get(execution.status or WorkflowExecutionStatus.RUNNING, "running")
+    known = _STATUSES.get(execution.status or WorkflowExecutionStatus.RUNNING, "running")
+    listed = execution.typed_search_attributes.get(_LOOP_STATUS)
+    if known == "completed":
+        return "stopped" if listed == "stopped" else "completed"
+    if known == "running":
+        return next((status for status in OPEN_STATUSES if status == listed), "running")
+    return known

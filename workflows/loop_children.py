@@ -1,0 +1,77 @@
+"""The children of a loop: how its iterations and evaluations are started."""
+
+from temporalio import workflow
+from temporalio.common import TypedSearchAttributes
+
+from loopwright.contracts import ids
+from loopwright.contracts.evaluations import EvaluationInput, EvaluationResult
+from loopwright.contracts.iterations import (
+    IterationInput,
+    IterationResult,
+    LoopInput,
+    LoopState,
+)
+from loopwright.contracts.policies import CheckpointRef
+
+with workflow.unsafe.imports_passed_through():
+    from loopwright.workflows import search_attributes
+    from loopwright.workflows.evaluation import EvaluationWorkflow
+    from loopwright.workflows.iteration import IterationWorkflow
+
+
+async def run_iteration(loop: LoopInput, state: LoopState) -> IterationResult:
+    """Run the iteration that follows those done."""
+    index = state.num_done + 1
+    return await workflow.execute_child_workflow(
+        IterationWorkflow.run,
+        IterationInput(
+            loop_id=loop.loop_id,
+            loop_uid=state.uid,
+            index=index,
+            config=loop.config,
+            checkpoint=_checkpoint(state),
+            holder=workflow.info().workflow_id,
+        ),
+        id=ids.iteration_path(workflow.info().workflow_id, index),
+        parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+        search_attributes=_search_attributes(loop, state, iteration=index),
+        static_summary=f"iteration {index} of {loop.loop_id}",
+    )
+
+
+async def run_evaluation(loop: LoopInput, state: LoopState, name: str) -> EvaluationResult:
+    """Evaluate the present version."""
+    evaluation = loop.config.evaluation
+    return await workflow.execute_child_workflow(
+        EvaluationWorkflow.run,
+        EvaluationInput(
+            prefix=ids.evaluation_path(ids.loop_prefix(loop.loop_id, state.uid), name),
+            name=name,
+            loop_id=loop.loop_id,
+            iteration=state.num_done,
+            config=loop.config,
+            checkpoint=_checkpoint(state),
+            holder=workflow.info().workflow_id,
+            num_tasks=evaluation.num_tasks,
+            samples=evaluation.samples,
+        ),
+        id=ids.evaluation_path(workflow.info().workflow_id, name),
+        parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+        search_attributes=_search_attributes(loop, state, iteration=state.num_done),
+        static_summary=f"evaluation {name} of {loop.loop_id}",
+    )
+
+
+def _search_attributes(
+    loop: LoopInput, state: LoopState, *, iteration: int
+) -> TypedSearchAttributes:
+    return search_attributes.at_start(
+        loop_id=loop.loop_id,
+        iteration=iteration,
+        policy_version=_checkpoint(state).policy.version,
+    )
+
+
+def _checkpoint(state: LoopState) -> CheckpointRef:
+    assert state.checkpoint is not None
+    return state.checkpoint
