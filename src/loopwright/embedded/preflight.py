@@ -4,13 +4,12 @@ import os
 import shutil
 from pathlib import Path
 
-import psutil
-
 from loopwright.adapters.host_checks import HostCheck, check_host
 from loopwright.adapters.model_directory import model_problem
 from loopwright.adapters.vllm_server import check_installed
 from loopwright.contracts.failures import UserError
 from loopwright.embedded.children import PROGRAMS, find_program
+from loopwright.embedded.memory import available_bytes
 from loopwright.embedded.ports import Ports, port_problems
 
 _GIB = 2**30
@@ -71,13 +70,13 @@ def _check_disk(state_dir: Path) -> HostCheck:
 
 
 def _check_memory() -> HostCheck:
-    available = psutil.virtual_memory().available
+    available = available_bytes()
     return HostCheck(
         name="memory",
         is_ok=available >= _LEAST_MEMORY_BYTES,
         is_required=True,
         detail=f"{_gib(available)} available, {_gib(_LEAST_MEMORY_BYTES)} are needed",
-        advice="end other programs or take a larger machine",
+        advice="end other programs, raise the limit of the container, or take a larger machine",
     )
 
 
