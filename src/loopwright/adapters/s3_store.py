@@ -6,7 +6,7 @@ an artifact checks its digest (``artifacts.fetch``), so what the store mangled i
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import boto3
 from botocore.config import Config
@@ -17,8 +17,12 @@ from loopwright.core.protocols import ObjectStore
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.literals import BucketLocationConstraintType
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
+_TAKEN = {"BucketAlreadyOwnedByYou", "BucketAlreadyExists", "OperationAborted"}
+_WITHOUT_LOCATION = {"us-east-1", "auto"}
+"""Regions that a service takes for its default, and refuses by name."""
 _DELETE_PAGE = 1000
 
 
@@ -55,10 +59,10 @@ class S3ObjectStore(ObjectStore):
         )
 
     def ensure_bucket(self) -> None:
-        """Create the bucket unless it is there.
+        """Create the bucket unless it is there; many processes may do so at once.
 
         Raises:
-            StoreError: the service cannot be reached or refuses.
+            StoreError: the service cannot be reached or refuses, or the bucket is another's.
         """
         with self._naming("bucket", self._bucket):
             try:
@@ -66,7 +70,7 @@ class S3ObjectStore(ObjectStore):
             except ClientError as error:
                 if _code(error) not in _MISSING:
                     raise
-                self._client.create_bucket(Bucket=self._bucket)
+                self._create_bucket()
 
     def put(self, key: str, data: bytes) -> None:
         """Store ``data``."""
@@ -107,6 +111,24 @@ class S3ObjectStore(ObjectStore):
                 self._client.delete_objects(
                     Bucket=self._bucket, Delete={"Objects": [{"Key": key} for key in page]}
                 )
+
+    def _create_bucket(self) -> None:
+        region = self._client.meta.region_name
+        try:
+            if region in _WITHOUT_LOCATION:
+                self._client.create_bucket(Bucket=self._bucket)
+            else:
+                self._client.create_bucket(
+                    Bucket=self._bucket,
+                    CreateBucketConfiguration={
+                        "LocationConstraint": cast("BucketLocationConstraintType", region)
+                    },
+                )
+        except ClientError as error:
+            if _code(error) not in _TAKEN:
+                raise
+            # Somebody was faster: good when it was one of us, and refused here when it was not.
+            self._client.head_bucket(Bucket=self._bucket)
 
     @contextmanager
     def _naming(self, operation: str, key: str) -> Iterator[None]:
