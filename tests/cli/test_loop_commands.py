@@ -93,6 +93,41 @@ async def test_described_loop_shows_iterations_and_configuration(
     assert len(described["progress"]["results"]) == 2
 
 
+async def test_stopped_loop_is_shown_as_stopped_by_every_command(
+    loopwright: Command, config: str, fakes: FakeActivities
+) -> None:
+    go_on = await held(fakes)
+    await loopwright("start", config, "--id", "first")
+    while not fakes.counts()["trainer.train_step"]:
+        await asyncio.sleep(0.02)
+    await loopwright("stop", "first", "--now")
+    watched = await loopwright("watch", "first")
+    go_on.set()
+    assert watched.out.splitlines()[-1] == "loop first stopped (12 episodes)"
+    assert "loop first: stopped" in (await loopwright("describe", "first")).out
+    while (shown := await loopwright("list", "--json")).json["loops"][0]["status"] == "stopping":
+        await asyncio.sleep(0.05)
+    assert shown.json["loops"][0]["status"] == "stopped"
+    assert "first " in (listed := (await loopwright("list")).out)
+    assert "stopped" in listed
+
+
+async def test_evaluations_between_iterations_are_described_and_reported(
+    loopwright: Command, tmp_path: Path
+) -> None:
+    evaluation = "evaluation: {at_start: false, at_end: false, every: 1, num_tasks: 2, samples: 1}"
+    text = CONFIG.replace("evaluation: {at_start: false, at_end: false}", evaluation)
+    (tmp_path / "loop.yaml").write_text(text)
+    watched = await loopwright("start", "loop.yaml", "--id", "first", "--watch")
+    described = await loopwright("describe", "first")
+    for number in (1, 2):
+        line = f"policy after iteration {number} (version {number}): first answer"
+        assert line in watched.out
+        assert line in described.out
+    await loopwright("report", "first", "--output", "first.html")
+    assert "after iteration 2" in (tmp_path / "first.html").read_text()
+
+
 async def test_failed_loop_fails_whoever_watches(
     loopwright: Command, config: str, fakes: FakeActivities
 ) -> None:

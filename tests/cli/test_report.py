@@ -1,5 +1,6 @@
 """A loop's report: one HTML document that needs nothing else."""
 
+import dataclasses
 import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from loopwright.cli import report_figures
 from loopwright.cli.report_html import LoopReport, render
 from loopwright.contracts.configs import EnvironmentConfig, LoopConfig, PolicyConfig
 from loopwright.contracts.evaluations import Estimate, EvaluationResult
@@ -42,10 +44,11 @@ class Elements(HTMLParser):
         self.text += data
 
 
-def evaluation(rate: float, version: int) -> EvaluationResult:
+def evaluation(rate: float, version: int, *, iteration: int | None = None) -> EvaluationResult:
     estimate = Estimate(mean=rate, low=rate - 0.05, high=rate + 0.05)
     return EvaluationResult(
         policy_version=version,
+        iteration=version if iteration is None else iteration,
         num_tasks=128,
         samples=4,
         num_episodes=512,
@@ -141,6 +144,33 @@ def test_base_and_final_policy_stand_side_by_side() -> None:
     assert "53.0 % (48.0 to 58.0)" in text
     assert "84.0 % (79.0 to 89.0)" in text
     assert "By difficulty" in text
+
+
+def test_evaluations_between_iterations_are_in_the_table_and_the_curves() -> None:
+    whole = dataclasses.replace(report(), evaluations=(evaluation(0.61, 1), evaluation(0.72, 2)))
+    text = Elements(render(whole)).text
+    assert "after iteration 1" in text
+    assert "61.0 % (56.0 to 66.0)" in text
+    assert "after iteration 2" in text
+    assert "72.0 % (67.0 to 77.0)" in text
+
+
+def test_curve_of_held_out_tasks_has_a_point_and_an_interval_for_each_evaluation() -> None:
+    rows = report().iterations
+    found = [evaluation(0.5 + index / 10, index) for index in (1, 2, 3)]
+    two, three = (report_figures.first_pass_rates(rows, found[:number]) for number in (2, 3))
+    assert "held-out tasks, 95 % interval" in three
+    assert "held-out tasks, 95 % interval" not in report_figures.first_pass_rates(rows, [])
+    # A point and both ends of its interval are a marker each.
+    assert three.count("<use") - two.count("<use") == 3
+
+
+def test_evaluation_of_one_task_has_a_point_without_an_interval() -> None:
+    alone = Estimate(mean=0.5, low=None, high=None)
+    one = evaluation(0.5, 1).model_copy(update={"first_pass_rate": alone, "pass_rate": None})
+    figures = report_figures.first_pass_rates(report().iterations, [one])
+    assert "held-out" in figures
+    assert "held-out" not in report_figures.pass_rates(report().iterations, [one])
 
 
 def test_what_others_wrote_is_escaped() -> None:

@@ -35,7 +35,7 @@ async def _describe(loop_id: str, *, state: Path, is_json: bool) -> None:
 def _lines(description: "LoopDescription") -> list[str]:
     import yaml
 
-    from loopwright.cli.wording import describe_evaluation, describe_iteration, describe_phase
+    from loopwright.cli.wording import describe_course, describe_phase
 
     lines = [
         f"loop {description.loop_id}: {description.status}, "
@@ -47,10 +47,6 @@ def _lines(description: "LoopDescription") -> list[str]:
     if progress is None:
         lines.append("its progress is unknown: no worker of the control pool answers")
     else:
-        evaluations = [("base policy", progress.base_evaluation)]
-        evaluations.append(("final policy", progress.final_evaluation))
-        lines.append(describe_phase(progress))
-        lines += [describe_iteration(row) for row in progress.results]
-        lines += [describe_evaluation(name, found) for name, found in evaluations if found]
+        lines += [describe_phase(progress), *describe_course(progress)]
     config = yaml.safe_dump(description.config.model_dump(mode="json"), sort_keys=False)
     return [*lines, "configuration:", *(f"  {line}" for line in config.splitlines())]

@@ -12,14 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from loopwright.cli.wording import (
+    after_iteration,
+    describe_course,
     describe_evaluation,
-    describe_iteration,
     describe_phase,
     episodes_per_second,
     percent,
     seconds_of,
 )
-from loopwright.contracts.iterations import IterationResult, LoopProgress
+from loopwright.contracts.evaluations import EvaluationResult
+from loopwright.contracts.iterations import OPEN_STATUSES, IterationResult, LoopProgress
 
 PHASES = ("rollout", "batch", "train", "publish", "total")
 _OTHER_LINES = 8
@@ -74,21 +76,15 @@ class LiveView:
         return max(1, self._console.height - _OTHER_LINES)
 
     def _print_news(self, progress: LoopProgress) -> None:
-        if progress.base_evaluation:
-            self._tell("base", describe_evaluation("base policy", progress.base_evaluation))
-        for row in progress.results:
-            self._tell(f"iteration {row.index}", describe_iteration(row))
-        if progress.final_evaluation:
-            self._tell("final", describe_evaluation("final policy", progress.final_evaluation))
+        for line in describe_course(progress):
+            if line not in self._told:
+                self._told.add(line)
+                self._console.print(line)
         phase = describe_phase(progress)
-        if phase != self._last_phase and progress.phase != "iterating":
+        is_plain = progress.phase == "iterating" and progress.status == "running"
+        if phase != self._last_phase and not is_plain:
             self._last_phase = phase
             self._console.print(phase)
-
-    def _tell(self, key: str, line: str) -> None:
-        if key not in self._told:
-            self._told.add(key)
-            self._console.print(line)
 
 
 def _picture(progress: LoopProgress, max_rows: int) -> Group:
@@ -96,21 +92,29 @@ def _picture(progress: LoopProgress, max_rows: int) -> Group:
     if progress.base_evaluation:
         lines.append(Text(describe_evaluation("base policy", progress.base_evaluation)))
     if progress.results:
-        lines.append(_table(progress.results[-max_rows:]))
+        lines.append(_table(progress.results[-max_rows:], progress.evaluations))
+    if progress.evaluations:
+        newest = progress.evaluations[-1]
+        lines.append(Text(describe_evaluation(after_iteration(newest.iteration), newest)))
     if progress.final_evaluation:
         lines.append(Text(describe_evaluation("final policy", progress.final_evaluation)))
     phase = Text(describe_phase(progress), style="bold")
-    lines.append(phase if progress.phase == "ended" else Spinner("dots", phase))
+    lines.append(Spinner("dots", phase) if progress.status in OPEN_STATUSES else phase)
     return Group(*lines)
 
 
-def _table(rows: tuple[IterationResult, ...]) -> Table:
+def _table(rows: tuple[IterationResult, ...], evaluations: tuple[EvaluationResult, ...]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     columns = ("iteration", "first answer", "pass rate", "reward", "admitted", "episodes/s")
-    for name in (*columns, *(f"{phase} s" for phase in PHASES)):
+    heldout = ("held-out",) if evaluations else ()
+    for name in (columns[0], *heldout, *columns[1:], *(f"{phase} s" for phase in PHASES)):
         table.add_column(name, justify="right", no_wrap=True)
+    after = {found.iteration: found.first_pass_rate for found in evaluations}
     for row in rows:
-        table.add_row(*_cells(row))
+        number, *others = _cells(row)
+        rate = after.get(row.index)
+        shown = (percent(rate.mean) if rate else "",) if evaluations else ()
+        table.add_row(number, *shown, *others)
     return table
 
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from loopwright.contracts.evaluations import Estimate, EvaluationResult
 from loopwright.contracts.iterations import IterationResult
 
 PHASES = ("rollout", "batch", "train", "publish")
@@ -29,16 +30,20 @@ _STYLE: dict[str, Any] = {
 _METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
-def pass_rates(rows: Sequence[IterationResult]) -> str:
-    """Draw the pass rates on training tasks by iteration."""
+def first_pass_rates(
+    rows: Sequence[IterationResult], evaluations: Sequence[EvaluationResult]
+) -> str:
+    """Draw the pass rate of first answers by iteration, on training and on held-out tasks."""
+    training = [row.first_pass_rate for row in rows]
+    heldout = [(found.iteration, found.first_pass_rate) for found in evaluations]
+    return _rates("first-pass-rates", rows, training, heldout)
 
-    def draw(axes: Axes) -> None:
-        _line(axes, rows, [row.first_pass_rate for row in rows], "first answer")
-        _line(axes, rows, [row.pass_rate for row in rows], "in the end")
-        axes.set_ylim(0, 1)
-        _legend(axes)
 
-    return _figure("pass-rates", draw)
+def pass_rates(rows: Sequence[IterationResult], evaluations: Sequence[EvaluationResult]) -> str:
+    """Draw the pass rate of last answers by iteration, on training and on held-out tasks."""
+    training = [row.pass_rate for row in rows]
+    heldout = [(found.iteration, found.pass_rate) for found in evaluations]
+    return _rates("pass-rates", rows, training, heldout)
 
 
 def rewards(rows: Sequence[IterationResult]) -> str:
@@ -71,6 +76,40 @@ def seconds(rows: Sequence[IterationResult]) -> str:
         _legend(axes)
 
     return _figure("seconds", draw)
+
+
+def _rates(
+    name: str,
+    rows: Sequence[IterationResult],
+    training: Sequence[float | None],
+    heldout: Sequence[tuple[int, Estimate | None]],
+) -> str:
+    """Set the curve of held-out tasks, with its intervals, beside that of training tasks."""
+
+    def draw(axes: Axes) -> None:
+        _line(axes, rows, training, "training tasks")
+        known = [(iteration, rate) for iteration, rate in heldout if rate]
+        if known:
+            axes.errorbar(
+                [iteration for iteration, _ in known],
+                [rate.mean for _, rate in known],
+                yerr=list(zip(*(_reach(rate) for _, rate in known), strict=True)),
+                marker="s",
+                markersize=4,
+                capsize=3,
+                label="held-out tasks, 95 % interval",
+            )
+        axes.set_ylim(0, 1)
+        _legend(axes)
+
+    return _figure(name, draw)
+
+
+def _reach(rate: Estimate) -> tuple[float, float]:
+    """Say how far the interval reaches below and above the mean."""
+    low = rate.mean if rate.low is None else rate.low
+    high = rate.mean if rate.high is None else rate.high
+    return max(0.0, rate.mean - low), max(0.0, high - rate.mean)
 
 
 def _line(

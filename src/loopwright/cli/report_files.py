@@ -33,6 +33,7 @@ async def write_report(handle: LoopHandle, path: Path, *, store: ObjectStore | N
         description=description,
         progress=progress,
         iterations=await handle.iterations(),
+        evaluations=await handle.evaluations(),
         base_breakdown=_breakdown(store, progress.base_evaluation, missing),
         final_breakdown=_breakdown(store, progress.final_evaluation, missing),
     )

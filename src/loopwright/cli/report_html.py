@@ -27,6 +27,15 @@ class LoopReport:
     base_breakdown: dict[str, Any] | None = None
     """Content of the artifact that ``EvaluationResult.report`` names."""
     final_breakdown: dict[str, Any] | None = None
+    evaluations: tuple[EvaluationResult, ...] = ()
+    """Those between iterations."""
+
+    def all_evaluations(self) -> list[tuple[str, EvaluationResult]]:
+        """Name each evaluation, in their order."""
+        between = [(f"after iteration {found.iteration}", found) for found in self.evaluations]
+        base, final = self.progress.base_evaluation, self.progress.final_evaluation
+        found = [("base", base), *between, ("final", final)]
+        return [(name, evaluation) for name, evaluation in found if evaluation]
 
 
 def render(report: LoopReport) -> str:
@@ -34,10 +43,10 @@ def render(report: LoopReport) -> str:
     title = f"Loop {report.description.loop_id}"
     sections = (
         _summary(report),
-        _evaluations(report.progress),
+        _evaluations(report),
         _difficulties(report),
         _outcomes(report),
-        _curves(report.iterations),
+        _curves(report),
         _iterations(report.iterations),
         _configuration(report.description),
     )
@@ -64,10 +73,9 @@ def _summary(report: LoopReport) -> str:
     return failure + _table((), rows)
 
 
-def _evaluations(progress: LoopProgress) -> str:
+def _evaluations(report: LoopReport) -> str:
     columns = ("policy", "version", "first answer", "in the end", "reward", "tasks", "failed")
-    found = (("base", progress.base_evaluation), ("final", progress.final_evaluation))
-    rows = [_evaluation_row(name, evaluation) for name, evaluation in found if evaluation]
+    rows = [_evaluation_row(name, evaluation) for name, evaluation in report.all_evaluations()]
     if not rows:
         return ""
     note = "<p>Share of held-out tasks passed, with 95 % intervals clustered by task.</p>"
@@ -137,11 +145,14 @@ def _count(breakdown: dict[str, Any], kind: str, name: str) -> str:
     return str(breakdown.get(kind, {}).get(name, 0))
 
 
-def _curves(rows: Sequence[IterationResult]) -> str:
+def _curves(report: LoopReport) -> str:
+    rows = report.iterations
     if not rows:
         return ""
+    evaluations = [evaluation for _, evaluation in report.all_evaluations()]
     figures = [
-        ("Pass rate on training tasks", report_figures.pass_rates(rows)),
+        ("Pass rate of the first answer", report_figures.first_pass_rates(rows, evaluations)),
+        ("Pass rate in the end", report_figures.pass_rates(rows, evaluations)),
         ("Mean reward", report_figures.rewards(rows)),
         ("Seconds by phase", report_figures.seconds(rows)),
     ]
@@ -172,7 +183,7 @@ def _iterations(rows: Sequence[IterationResult]) -> str:
     phases = (*report_figures.PHASES, "total")
     columns = (
         *("iteration", "outcome", "version", "first answer", "in the end", "reward", "admitted"),
-        *("episodes", "failed", "episodes/s"),
+        *("episodes", "failed", "cancelled", "episodes/s"),
         *(f"{phase} s" for phase in phases),
     )
     cells = [(*_iteration_row(row), *(seconds_of(row, phase) for phase in phases)) for row in rows]
@@ -190,6 +201,7 @@ def _iteration_row(row: IterationResult) -> Row:
         f"{row.num_admitted}/{row.num_groups}",
         str(row.num_episodes),
         str(row.num_failed),
+        str(row.num_cancelled),
         episodes_per_second(row),
     )
 
