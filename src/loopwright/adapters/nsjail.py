@@ -47,7 +47,7 @@ ENVIRONMENT = {
     "SOURCE_DATE_EPOCH": "0",
 }
 """Variables of every command; the request's own come on top."""
-_OUR_PROCESSES = 2
+OUR_PROCESSES = 2
 """nsjail and the jail's process 1, which are not the program's."""
 
 
@@ -149,7 +149,7 @@ class NsjailJail(Jail):
             stdin=request.stdin, limits=limits, uid=slot.uid, closing=self._closing
         )
         slot.cgroup.begin(
-            memory_bytes=limits.memory_bytes, max_processes=limits.max_processes + _OUR_PROCESSES
+            memory_bytes=limits.memory_bytes, max_processes=limits.max_processes + OUR_PROCESSES
         )
         process.run(lambda log, status: self._command(slot, config, request, log, status))
         return judge(process, slot.cgroup.usage(), limits)
@@ -160,7 +160,7 @@ class NsjailJail(Jail):
             uid=slot.uid,
             cpu_seconds=limits.cpu_seconds + 1,  # process 1 gives a warning before it
             file_mebibytes=math.ceil(limits.disk_bytes / MIB),
-            max_processes=limits.max_processes + _OUR_PROCESSES,
+            max_processes=limits.max_processes + OUR_PROCESSES,
         )
 
     def _command(

@@ -7,6 +7,8 @@ from pydantic import Field
 from loopwright.contracts.base import Contract
 
 MIB = 1 << 20
+MAX_BYTES = 1 << 40
+"""More than any one command has use for."""
 
 
 class Limits(Contract):
@@ -14,17 +16,17 @@ class Limits(Contract):
 
     wall_seconds: float = Field(default=10.0, gt=0, le=86_400)
     """Wall-clock time from start to end."""
-    cpu_seconds: int = Field(default=10, ge=1)
+    cpu_seconds: int = Field(default=10, ge=1, le=86_400)
     """CPU time of any one process."""
-    memory_bytes: int = Field(default=256 * MIB, ge=16 * MIB)
+    memory_bytes: int = Field(default=256 * MIB, ge=16 * MIB, le=MAX_BYTES)
     """Memory of all processes together, files in the workspace included."""
-    max_processes: int = Field(default=64, ge=1)
+    max_processes: int = Field(default=64, ge=1, le=4_000_000)
     """Processes and threads at once."""
-    output_bytes: int = Field(default=64 * 1024, ge=0)
+    output_bytes: int = Field(default=64 * 1024, ge=0, le=1024 * MIB)
     """Bytes kept of each output stream; beyond it the record says truncated."""
-    drain_bytes: int = Field(default=16 * MIB, ge=0)
+    drain_bytes: int = Field(default=16 * MIB, ge=0, le=MAX_BYTES)
     """Bytes of one stream after which the program is killed with ``output_limit``."""
-    disk_bytes: int = Field(default=64 * MIB, ge=MIB)
+    disk_bytes: int = Field(default=64 * MIB, ge=MIB, le=MAX_BYTES)
     """Size of the workspace."""
 
 
