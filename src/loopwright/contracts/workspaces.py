@@ -1,10 +1,15 @@
 """Workspaces, commands run on them in the sandbox, and what came out."""
 
 import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
 
 from pydantic import Field
 
 from loopwright.contracts.base import Contract
+from loopwright.contracts.failures import ContractError
 
 MIB = 1 << 20
 MAX_BYTES = 1 << 40
@@ -30,52 +35,174 @@ class Limits(Contract):
     """Size of the workspace."""
 
 
-class WorkspaceFile(Contract):
-    """One file of a workspace."""
+class EntryKind(StrEnum):
+    """What a workspace can hold at a path."""
+
+    FILE = "file"
+    LINK = "link"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFile:
+    """One entry of a workspace: a file, a link, or a folder that holds nothing.
+
+    Two files are equal when their paths, modes and contents are, wherever the content is.
+
+    Example:
+        ``WorkspaceFile("run.sh", b"make", executable=True)``
+    """
 
     path: str
     """Relative path with ``/``; bytes that are not UTF-8 are surrogate-escaped."""
-    data: bytes
-    """Content."""
+    data: bytes | None = field(default=None, compare=False, repr=False)
+    """Content; None when it is among the blobs by its sha256, and for what is no file."""
     executable: bool = False
     """Whether the file has its execute bits."""
+    kind: EntryKind = EntryKind.FILE
+    size: int = 0
+    """Bytes of content; taken from ``data`` where that is given."""
+    sha256: str = ""
+    """Hex digest of the content, worked out where ``data`` comes without; empty for no file."""
+    target: str = ""
+    """What a link points to, relative to its folder; written like ``path``."""
+
+    def __post_init__(self) -> None:
+        if self.data is not None and not self.sha256:
+            object.__setattr__(self, "size", len(self.data))
+            object.__setattr__(self, "sha256", hashlib.sha256(self.data).hexdigest())
+
+    @classmethod
+    def folder(cls, path: str) -> "WorkspaceFile":
+        """Name a folder that holds nothing; all others are there by what they hold."""
+        return cls(path, kind=EntryKind.FOLDER)
+
+    @classmethod
+    def link(cls, path: str, target: str) -> "WorkspaceFile":
+        """Name a symbolic link."""
+        return cls(path, kind=EntryKind.LINK, target=target)
+
+    @property
+    def raw_path(self) -> bytes:
+        """The path as the file system has it."""
+        return raw(self.path)
 
 
-class Workspace(Contract):
-    """The files of an episode as a value; equal files give equal digests.
+@dataclass(frozen=True)
+class Workspace:
+    """The files of an episode as a value; equal content gives equal digests on every host.
 
     Example:
         ``Workspace.of({"answer.py": b"x = 1"}).digest``
     """
 
     files: tuple[WorkspaceFile, ...] = ()
-    """Files in the order of their paths' bytes."""
+    """Entries in the order of their paths' bytes."""
 
     @classmethod
-    def of(cls, files: dict[str, bytes]) -> "Workspace":
+    def of(cls, files: Mapping[str, bytes]) -> "Workspace":
         """Build a workspace of plain files from path -> content."""
-        ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
-        return cls(files=tuple(WorkspaceFile(path=path, data=files[path]) for path in ordered))
+        return cls.holding(WorkspaceFile(path, data) for path, data in files.items())
+
+    @classmethod
+    def holding(cls, entries: Iterable[WorkspaceFile]) -> "Workspace":
+        """Put entries in their order; a folder that holds another entry needs no mention."""
+        ordered = sorted(entries, key=lambda entry: entry.raw_path)
+        parents = {parent for entry in ordered for parent in _parents(entry.path)}
+        return cls(
+            tuple(
+                entry
+                for entry in ordered
+                if entry.kind is not EntryKind.FOLDER or entry.path not in parents
+            )
+        )
+
+    @cached_property
+    def manifest(self) -> bytes:
+        """The canonical list of all entries: path, mode, size and sha256 or target of each."""
+        return b"".join(map(_manifest_line, self.files))
+
+    @cached_property
+    def digest(self) -> str:
+        """Hex sha256 of the manifest."""
+        return hashlib.sha256(self.manifest).hexdigest()
 
     @property
-    def digest(self) -> str:
-        """Hex sha256 over the manifest: path, mode, size and sha256 of every file, in order."""
-        manifest = hashlib.sha256()
-        for file in self.files:
-            path = file.path.encode("utf-8", "surrogateescape")
-            content = hashlib.sha256(file.data).hexdigest()
-            mode = "755" if file.executable else "644"
-            manifest.update(
-                b"%d:%b %s %d %s\n"
-                % (
-                    len(path),
-                    path,
-                    mode.encode(),
-                    len(file.data),
-                    content.encode(),
-                )
-            )
-        return manifest.hexdigest()
+    def num_bytes(self) -> int:
+        """Bytes of all contents together."""
+        return sum(file.size for file in self.files)
+
+    @classmethod
+    def from_manifest(cls, manifest: bytes) -> "Workspace":
+        """Read a manifest; no content comes with it.
+
+        Raises:
+            ContractError: this is no manifest of this version.
+        """
+        try:
+            return cls(tuple(_read_manifest(manifest)))
+        except (ValueError, IndexError) as error:
+            raise ContractError(f"this is no manifest of a workspace: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Something a program left that a workspace does not hold."""
+
+    path: str
+    """Written like a file's path; the beginning of one that is too long."""
+    reason: str
+
+
+def raw(path: str) -> bytes:
+    """Give the bytes that a path of a workspace stands for."""
+    return path.encode("utf-8", "surrogateescape")
+
+
+def written(path: bytes) -> str:
+    """Write bytes of the file system as a path of a workspace."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def _parents(path: str) -> Iterator[str]:
+    end = path.rfind("/")
+    while end > 0:
+        yield path[:end]
+        end = path.rfind("/", 0, end)
+
+
+def _manifest_line(entry: WorkspaceFile) -> bytes:
+    path = entry.raw_path
+    if entry.kind is EntryKind.FOLDER:
+        return b"%d:%b folder\n" % (len(path), path)
+    if entry.kind is EntryKind.LINK:
+        target = raw(entry.target)
+        return b"%d:%b link %d:%b\n" % (len(path), path, len(target), target)
+    mode = b"755" if entry.executable else b"644"
+    return b"%d:%b %b %d %b\n" % (len(path), path, mode, entry.size, entry.sha256.encode())
+
+
+def _read_manifest(manifest: bytes) -> Iterator[WorkspaceFile]:
+    start = 0
+    while start < len(manifest):
+        path, start = _read_text(manifest, start)
+        if manifest.startswith(b" link ", start):
+            target, start = _read_text(manifest, start + len(b" link "))
+            yield WorkspaceFile.link(path, target)
+        end = manifest.index(b"\n", start)
+        words = manifest[start:end].decode("ascii").split()
+        if words == ["folder"]:
+            yield WorkspaceFile.folder(path)
+        elif words:
+            mode, size, digest = words
+            yield WorkspaceFile(path, executable=mode == "755", size=int(size), sha256=digest)
+        start = end + 1
+
+
+def _read_text(manifest: bytes, start: int) -> tuple[str, int]:
+    colon = manifest.index(b":", start)
+    end = colon + 1 + int(manifest[start:colon])
+    return written(manifest[colon + 1 : end]), end
 
 
 class Strict(Contract):

@@ -1,11 +1,18 @@
 """What the platform asks of the outside world; ``adapters`` has the bodies and the fakes."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from loopwright.contracts.engines import Completion, GenerateRequest
-from loopwright.contracts.workspaces import CommandRequest, CommandResult, Workspace
+from loopwright.contracts.workspaces import (
+    CommandRequest,
+    CommandResult,
+    Skipped,
+    Workspace,
+    WorkspaceFile,
+)
 
 
 class ObjectStore(Protocol):
@@ -41,12 +48,38 @@ class ObjectStore(Protocol):
         ...
 
 
+class Blobs(Protocol):
+    """Contents of workspace files by their sha256. Blocking; safe from many threads."""
+
+    def at_hand(self, workspace: Workspace) -> AbstractContextManager[None]:
+        """Have what the workspace does not carry itself on this host, and keep it there.
+
+        Raises:
+            StoreError: a content cannot be had.
+        """
+        ...
+
+    def read(self, file: WorkspaceFile) -> bytes:
+        """Give the content of a file, from itself or from the blobs.
+
+        Raises:
+            StoreError: it cannot be had.
+        """
+        ...
+
+    def is_kept(self, sha256: str) -> bool:
+        """Tell whether the content is known to be in the store, and need not be carried."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class JailRun:
     """A command's result, and the workspace it left."""
 
     result: CommandResult
     workspace: Workspace
+    skipped: tuple[Skipped, ...] = ()
+    """What it left that the workspace does not hold."""
 
 
 class Jail(Protocol):
