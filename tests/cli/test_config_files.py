@@ -151,6 +151,21 @@ def test_conversation_longer_than_the_model_takes_is_refused(file: Path, tmp_pat
     assert any("4: episode.max_tokens: expected at most 128" in problem for problem in found)
 
 
+def test_engine_that_the_platform_lacks_is_named_with_its_line(file: Path) -> None:
+    file.write_text("seed: 1\nengines:\n  - name: mian\n")
+    expected = (
+        r"loop\.yaml:3: engines\[0\]\.name: expected an engine of the platform \(main\), "
+        r"got 'mian'; did you mean 'main'\?"
+    )
+    with pytest.raises(UserError, match=expected):
+        read_config(file, engines={"main"})
+
+
+def test_engines_of_a_platform_elsewhere_are_not_judged(file: Path) -> None:
+    file.write_text("engines:\n  - name: big\n")
+    assert read_config(file).engines[0].name == "big"
+
+
 def test_file_of_another_encoding_is_refused(file: Path) -> None:
     file.write_bytes(b"seed: 1\nname: caf\xe9\n")
     with pytest.raises(UserError, match=r"loop\.yaml:2: expected UTF-8 text, got the byte 0xe9"):

@@ -101,6 +101,16 @@ def test_up_refuses_another_model_than_the_one_served(tmp_path: Path) -> None:
     assert "--model other: the platform in" in done.stderr
 
 
+@pytest.mark.usefixtures("running")
+def test_start_refuses_an_engine_that_the_platform_lacks(tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").write_text("engines:\n  - name: fats\n")
+    done = loopwright("start", "loop.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "loop.yaml:2: engines[0].name: expected an engine of the platform (main)" in done.stderr
+    assert "got 'fats'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_doctor_names_what_is_missing(tmp_path: Path) -> None:
     done = loopwright("doctor", "--json", "--model", "nowhere", cwd=tmp_path)
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}

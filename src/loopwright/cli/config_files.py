@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,13 +16,17 @@ from loopwright.contracts.failures import UserError
 MAX_BYTES = 64 * 1024
 
 
-def read_config(path: Path) -> LoopConfig:
+def read_config(path: Path, *, engines: Collection[str] = ()) -> LoopConfig:
     """Read the configuration of a loop.
+
+    Args:
+        path: the YAML file.
+        engines: names of all engines of the platform; empty where they are not known.
 
     Raises:
         UserError: the file has problems; the message has a line for each.
     """
-    config, problems = _examine(path)
+    config, problems = _examine(path, engines)
     if config is None or problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
         raise UserError(f"{path} is not a configuration of a loop:\n{lines}")
@@ -34,10 +39,10 @@ def find_problems(path: Path) -> list[str]:
     Raises:
         UserError: the file cannot be read.
     """
-    return _examine(path)[1]
+    return _examine(path, engines=())[1]
 
 
-def _examine(path: Path) -> tuple[LoopConfig | None, list[str]]:
+def _examine(path: Path, engines: Collection[str]) -> tuple[LoopConfig | None, list[str]]:
     """Give the configuration, when it can be read at all, and every problem of the file."""
     try:
         document = read_yaml(_text(path))
@@ -51,7 +56,7 @@ def _examine(path: Path) -> tuple[LoopConfig | None, list[str]]:
     config, found = _validated(document)
     problems += found
     if config is not None:
-        problems += reference_problems(config, document)
+        problems += reference_problems(config, document, engines=engines)
     return config, _lines(path, problems)
 
 

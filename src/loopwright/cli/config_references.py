@@ -1,6 +1,7 @@
-"""Whether what a configuration names is there: environments, and the model's files."""
+"""Whether what a configuration names is there: environments, engines, the model's files."""
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import loopwright
@@ -15,9 +16,21 @@ from loopwright.environments.base import Environment
 from loopwright.environments.registry import build_environment
 
 
-def reference_problems(config: LoopConfig, document: Document) -> list[Problem]:
-    """Check each environment with its options, and the model directory."""
-    return [*_environments(config, document), *_model(config, document)]
+def reference_problems(
+    config: LoopConfig, document: Document, *, engines: Collection[str] = ()
+) -> list[Problem]:
+    """Check each environment with its options, the model directory, and the engines.
+
+    Args:
+        config: what the file says.
+        document: the file, for its lines.
+        engines: names of all engines of the platform; empty where they are not known.
+    """
+    return [
+        *_environments(config, document),
+        *_model(config, document),
+        *_engines(config, document, engines),
+    ]
 
 
 def _environments(config: LoopConfig, document: Document) -> Iterator[Problem]:
@@ -66,6 +79,18 @@ def _model(config: LoopConfig, document: Document) -> Iterator[Problem]:
             f"episode.max_tokens: expected at most {longest}, the positions in the model's "
             f"config.json, got {config.episode.max_tokens}",
         )
+
+
+def _engines(config: LoopConfig, document: Document, known: Collection[str]) -> Iterator[Problem]:
+    for index, engine in enumerate(config.engines):
+        if known and engine.name not in known:
+            near = difflib.get_close_matches(engine.name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            yield Problem(
+                document.line_of(("engines", index, "name")),
+                f"engines[{index}].name: expected an engine of the platform "
+                f"({', '.join(sorted(known))}), got {engine.name!r}{hint}",
+            )
 
 
 def _directory(config: LoopConfig) -> Path:

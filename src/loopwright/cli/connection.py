@@ -45,6 +45,14 @@ def platform_settings(state: Path, environment: Mapping[str, str] = os.environ) 
     return Settings.from_environment({**ours, **environment})
 
 
+def known_engines(state: Path, environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Name the engines of the platform in ``state``; empty where another one is asked."""
+    stack = Stack(state).info()
+    if stack is None or environment.get(ADDRESS):
+        return frozenset()
+    return frozenset(Settings.from_environment(stack_environment(stack)).engine_urls)
+
+
 def store_of(state: Path) -> S3ObjectStore | None:
     """Open the object store of the platform; None when it cannot be reached."""
     try:

@@ -30,8 +30,10 @@ def start(
     Example: loopwright start loop.yaml --id first --watch
     """
     from loopwright.cli.config_files import read_config
+    from loopwright.cli.connection import known_engines
 
-    asyncio.run(_start(read_config(config), loop_id, watch=watch, state=state, is_json=is_json))
+    resolved = read_config(config, engines=known_engines(state))
+    asyncio.run(_start(resolved, loop_id, watch=watch, state=state, is_json=is_json))
 
 
 async def _start(
