@@ -73,7 +73,7 @@ def test_down_stops_what_runs(running: Stack, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--model", "nowhere"), "nowhere is no folder"),
+        (("--model", "nowhere"), "model: there is no directory 'nowhere'"),
         (("--engine-port", "0"), "--engine-port 0: expected a port from 1 to 65535"),
         (("--state", "/dev/null"), "/dev/null is no writable folder"),
         (("--slots", "0"), "--slots"),
