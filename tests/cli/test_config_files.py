@@ -1,5 +1,6 @@
 """Bad configurations: every problem at once, each with its line and what was expected."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from loopwright.cli.config_files import find_problems, read_config
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.failures import UserError
+from tests.cli.test_examples import make_model
 
 
 @pytest.fixture
@@ -120,6 +122,51 @@ def test_all_problems_are_reported_at_once_in_the_order_of_lines(file: Path) -> 
     text = "trian: {}\nseed: -1\nsampling:\n  top_p: 2\n  max_tokens: 900\nsede: 1\nseed: 2\n"
     found = problems(file, text)
     assert [int(problem.partition(":")[0]) for problem in found] == [1, 2, 4, 5, 6, 7]
+
+
+def test_budgets_are_checked_although_something_else_is_wrong(file: Path) -> None:
+    text = "sampling: {max_tokens: 500, top_k: 3}\nenvironments:\n  - id: nothing\nsede: 1\n"
+    found = problems(file, text)
+    assert [int(problem.partition(":")[0]) for problem in found] == [1, 1, 3, 4]
+
+
+def test_conversation_too_short_for_any_task_is_refused(file: Path) -> None:
+    (found,) = problems(file, "sampling: {max_tokens: 2}\nepisode: {max_tokens: 9}\n")
+    assert re.search(r"2: episode.max_tokens: expected more than \d+, the tokens that", found)
+
+
+def test_conversation_longer_than_the_context_of_the_engine_is_refused(
+    file: Path, tmp_path: Path
+) -> None:
+    make_model(tmp_path / "long")
+    model = f"policy: {{model: {tmp_path / 'long'}}}\nepisode: {{max_tokens: 2049}}\n"
+    assert problems(file, model) == [
+        "2: episode.max_tokens: expected at most 2048, the context of the engine that "
+        "`loopwright up` starts, got 2049; for an engine with more, set profile to cluster"
+    ]
+    assert problems(file, model + "profile: cluster\n") == []
+
+
+def test_command_that_outlasts_its_activity_is_refused(file: Path) -> None:
+    found = problems(file, "episode:\n  limits:\n    wall_seconds: 541\n")
+    assert found == [
+        "3: episode.limits.wall_seconds: expected at most 540, since an episode must be graded "
+        "within 600 s, got 541"
+    ]
+
+
+def test_tilde_is_the_home_folder(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    make_model(tmp_path / "own")
+    file.write_text("policy: {model: ~/own}\n")
+    assert read_config(file).policy.model == str(tmp_path / "own")
+
+
+def test_missing_model_directory_comes_with_how_to_get_one(file: Path) -> None:
+    (found,) = problems(file, "policy: {model: my-policy}\n")
+    assert "`loopwright policy build DIR` makes one" in found
 
 
 def test_unknown_section_is_reported_with_its_keys(file: Path) -> None:

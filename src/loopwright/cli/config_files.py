@@ -5,10 +5,11 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
+from loopwright.cli.config_budgets import budget_problems
 from loopwright.cli.config_problems import Problem, leave_out, problems_of
-from loopwright.cli.config_references import reference_problems
+from loopwright.cli.config_references import model_directory, reference_problems
 from loopwright.cli.strict_yaml import Document, YamlProblem, read_yaml, show
 from loopwright.contracts.configs import PICO, LoopConfig, PolicyConfig
 from loopwright.contracts.failures import UserError
@@ -30,7 +31,7 @@ def read_config(path: Path, *, engines: Collection[str] = ()) -> LoopConfig:
     if config is None or problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
         raise UserError(f"{path} is not a configuration of a loop:\n{lines}")
-    return _with_absolute_model(config)
+    return _with_absolute_model(LoopConfig.model_validate(config.model_dump()))
 
 
 def find_problems(path: Path) -> list[str]:
@@ -57,7 +58,16 @@ def _examine(path: Path, engines: Collection[str]) -> tuple[LoopConfig | None, l
     problems += found
     if config is not None:
         problems += reference_problems(config, document, engines=engines)
+        problems += budget_problems(config, model_directory(config), document)
     return config, _lines(path, problems)
+
+
+class _UncheckedConfig(LoopConfig):
+    """A configuration whose keys need not fit each other, so that all else is checked too."""
+
+    @model_validator(mode="after")
+    def check_budgets(self) -> "_UncheckedConfig":
+        return self
 
 
 def _validated(document: Document) -> tuple[LoopConfig | None, list[Problem]]:
@@ -66,7 +76,7 @@ def _validated(document: Document) -> tuple[LoopConfig | None, list[Problem]]:
     value = copy.deepcopy(document.value)
     while True:
         try:
-            return LoopConfig.model_validate_json(json.dumps(value), strict=True), problems
+            return _UncheckedConfig.model_validate_json(json.dumps(value), strict=True), problems
         except ValidationError as error:
             problems += problems_of(error, document)
             if not leave_out(value, error):
@@ -81,7 +91,7 @@ def _with_absolute_model(config: LoopConfig) -> LoopConfig:
     """Name the model directory in full: workers run in folders of their own."""
     if config.policy.model == PICO:
         return config
-    policy = PolicyConfig(model=str(Path(config.policy.model).resolve()))
+    policy = PolicyConfig(model=str(model_directory(config).resolve()))
     return config.model_copy(update={"policy": policy})
 
 

@@ -2,16 +2,17 @@
 
 import difflib
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
-import loopwright
-from loopwright.adapters.model_directory import max_positions, model_problem
+from loopwright.adapters.model_directory import model_problem
 from loopwright.cli.config_problems import Problem
 from loopwright.cli.strict_yaml import Document
 from loopwright.contracts.configs import PICO, LoopConfig
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.tasks import Split
 from loopwright.core.curriculum import shares
+from loopwright.embedded.options import default_model
 from loopwright.environments.base import Environment
 from loopwright.environments.registry import build_environment
 
@@ -68,16 +69,11 @@ def _tasks_asked(config: LoopConfig) -> Iterator[tuple[Split, str, int]]:
 
 
 def _model(config: LoopConfig, document: Document) -> Iterator[Problem]:
-    directory = _directory(config)
-    if problem := model_problem(directory):
-        line = document.line_of(("policy", "model"))
-        yield Problem(line, f"policy.model: {problem}; expected {PICO} or a model directory")
-    longest = max_positions(directory)
-    if longest is not None and config.episode.max_tokens > longest:
+    if problem := model_problem(model_directory(config)):
         yield Problem(
-            document.line_of(("episode", "max_tokens")),
-            f"episode.max_tokens: expected at most {longest}, the positions in the model's "
-            f"config.json, got {config.episode.max_tokens}",
+            document.line_of(("policy", "model")),
+            f"policy.model: {problem}; expected {PICO} or a model directory "
+            f"(`loopwright policy build DIR` makes one)",
         )
 
 
@@ -93,7 +89,11 @@ def _engines(config: LoopConfig, document: Document, known: Collection[str]) -> 
             )
 
 
-def _directory(config: LoopConfig) -> Path:
+def model_directory(config: LoopConfig) -> Path:
+    """Name the directory of the policy's model; ``~`` is somebody's home folder."""
     if config.policy.model == PICO:
-        return Path(loopwright.__file__).parent / "policies" / PICO
-    return Path(config.policy.model)
+        return default_model()
+    path = Path(config.policy.model)
+    with suppress(RuntimeError):  # nobody of that name
+        return path.expanduser()
+    return path

@@ -119,13 +119,17 @@ class LoopConfig(Contract):
     seed: int = Field(default=0, ge=0, lt=2**31)
 
     @model_validator(mode="after")
-    def _budgets_fit_each_other(self) -> "LoopConfig":
-        problems = [*self._budget_problems(), *self._sampling_problems()]
-        if problems:
+    def check_budgets(self) -> "LoopConfig":
+        """Refuse keys that do not fit each other."""
+        if problems := self.budget_problems():
             raise ValueError("; ".join(problems))
         return self
 
-    def _budget_problems(self) -> Iterator[str]:
+    def budget_problems(self) -> list[str]:
+        """Say which keys do not fit each other; each text begins with the one to blame."""
+        return [*self._token_problems(), *self._sampling_problems()]
+
+    def _token_problems(self) -> Iterator[str]:
         if self.sampling.max_tokens >= self.episode.max_tokens:
             yield (
                 f"sampling.max_tokens ({self.sampling.max_tokens}) must be smaller than "
