@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.ratios import Ratio, median_seconds
-from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.local_jail import LocalJail
 from loopwright.contracts.workspaces import CommandRequest, Workspace
 from loopwright.core.protocols import Jail
 
@@ -24,7 +24,7 @@ def run() -> list[Ratio]:
     with (
         tempfile.TemporaryDirectory() as folder,
         tempfile.TemporaryDirectory(prefix="bench-", dir=_run_folder()) as root,
-        NsjailJail(Path(root), num_slots=NUM_SLOTS) as jail,
+        LocalJail(Path(root), num_slots=NUM_SLOTS) as jail,
     ):
         (Path(folder) / "program.py").write_bytes(PROGRAM)
         latency = median_seconds(

@@ -13,7 +13,7 @@ from loopwright.activities.episode.grade_episode import GradeEpisode
 from loopwright.activities.episode.renderers import RendererCache
 from loopwright.activities.episode.resources import EpisodeResources
 from loopwright.activities.episode.take_turns import TakeTurns
-from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.vllm_engine import VllmEngine
 from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
@@ -26,7 +26,7 @@ async def compose(
 ) -> list[Callable[..., Any]]:
     """Build the activities of the episode pool; the stack closes what they hold."""
     store = open_store(settings, max_connections=_STORE_THREADS)
-    jail = stack.enter_context(NsjailJail(jail_root(settings), num_slots=settings.sandbox_slots))
+    jail = stack.enter_context(LocalJail(jail_root(settings), num_slots=settings.sandbox_slots))
     engines = {
         name: await stack.enter_async_context(VllmEngine(url, api_key=settings.engine_api_key))
         for name, url in settings.engine_urls.items()

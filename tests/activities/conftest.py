@@ -11,7 +11,7 @@ from loopwright.activities.episode.grade_episode import GradeEpisode
 from loopwright.activities.episode.renderers import RendererCache
 from loopwright.activities.episode.resources import EpisodeResources
 from loopwright.activities.episode.take_turns import TakeTurns
-from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.object_store import InMemoryObjectStore
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.core.protocols import Engine, Jail
@@ -37,8 +37,8 @@ def pico(store: InMemoryObjectStore) -> CheckpointRef:
 
 
 @pytest.fixture(scope="module")
-def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NsjailJail]:
-    with NsjailJail(tmp_path_factory.mktemp("jail"), num_slots=2) as jail:
+def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalJail]:
+    with LocalJail(tmp_path_factory.mktemp("jail"), num_slots=2) as jail:
         yield jail
 
 

@@ -9,7 +9,7 @@ from temporalio.testing import ActivityEnvironment
 
 from loopwright.adapters.engine import ScriptedEngine
 from loopwright.adapters.jail import FakeJail
-from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.object_store import InMemoryObjectStore
 from loopwright.contracts.configs import EnvironmentConfig, EpisodeConfig
 from loopwright.contracts.episodes import (
@@ -53,7 +53,7 @@ def tokens(text: str) -> tuple[int, ...]:
 
 
 @pytest.fixture
-def make(store: InMemoryObjectStore, jail: NsjailJail, tmp_path: Path) -> Make:
+def make(store: InMemoryObjectStore, jail: LocalJail, tmp_path: Path) -> Make:
     def build(*answers: str | EngineUnavailable | Sequence[int], **changes: Any) -> Any:
         script = [tokens(a) if isinstance(a, str) else a for a in answers]
         engine = ScriptedEngine(script)

@@ -8,7 +8,7 @@ import pytest
 
 from loopwright.contracts.workspaces import CommandResult
 
-PYTHON = ("/usr/bin/python3", "-I", "-S")
+COLD_PYTHON = ("/usr/bin/python3", "-I", "-S")
 needs_jails = pytest.mark.skipif(os.geteuid() != 0, reason="jails need root")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loopwright.adapters.jail import FakeJail
-from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.local_jail import LocalJail
 from loopwright.contracts.episodes import Verdict
 from loopwright.contracts.failures import SandboxUnavailable
 from loopwright.contracts.tasks import Case
@@ -21,20 +21,20 @@ RIGHT = "def f(x):\n    return x * x\n"
 
 
 @pytest.fixture(scope="module")
-def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NsjailJail]:
-    with NsjailJail(tmp_path_factory.mktemp("jail"), num_slots=1) as jail:
+def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalJail]:
+    with LocalJail(tmp_path_factory.mktemp("jail"), num_slots=1) as jail:
         yield jail
 
 
-def verdict(jail: NsjailJail, answer: str, cases: tuple[Case, ...] = CASES) -> Verdict:
+def verdict(jail: LocalJail, answer: str, cases: tuple[Case, ...] = CASES) -> Verdict:
     return verdict_of(run_cases(answer, "f", cases, jail=jail, limits=LIMITS), len(cases))
 
 
-def test_right_answer_passes(jail: NsjailJail) -> None:
+def test_right_answer_passes(jail: LocalJail) -> None:
     assert verdict(jail, RIGHT) is Verdict.PASS
 
 
-def test_wrong_answer_shows_what_it_gave(jail: NsjailJail) -> None:
+def test_wrong_answer_shows_what_it_gave(jail: LocalJail) -> None:
     run = run_cases("def f(x):\n    return x + 2\n", "f", CASES, jail=jail, limits=LIMITS)
     assert [outcome.is_passed for outcome in run.outcomes] == [True, False, True]
     assert run.outcomes[1].shown == "5"
@@ -110,12 +110,12 @@ FLOOD = "import os\nwhile True:\n    for fd in range(3, 20):\n" + (
     ],
 )  # fmt: skip
 def test_answer_that_is_not_right_never_passes(
-    jail: NsjailJail, answer: str, expected: set[Verdict]
+    jail: LocalJail, answer: str, expected: set[Verdict]
 ) -> None:
     assert verdict(jail, answer) in expected
 
 
-def test_expected_values_are_nowhere_in_the_jail(jail: NsjailJail) -> None:
+def test_expected_values_are_nowhere_in_the_jail(jail: LocalJail) -> None:
     answer = (
         "import os, sys\n"
         "seen = ''.join(open(n, errors='replace').read() for n in os.listdir('.'))\n"
@@ -128,7 +128,7 @@ def test_expected_values_are_nowhere_in_the_jail(jail: NsjailJail) -> None:
     assert run.outcomes[0].shown == "0"
 
 
-def test_case_after_a_crash_is_judged_by_itself(jail: NsjailJail) -> None:
+def test_case_after_a_crash_is_judged_by_itself(jail: LocalJail) -> None:
     answer = "def f(x):\n    if x == 3: raise KeyError('secret')\n    return x * x\n"
     run = run_cases(answer, "f", CASES, jail=jail, limits=LIMITS)
     assert [outcome.is_passed for outcome in run.outcomes] == [True, False, True]
@@ -163,7 +163,7 @@ def test_values_are_compared_with_their_types(value: Any, expected: Any, is_same
     assert is_equal(value, expected) is is_same
 
 
-def test_answer_may_use_what_modules_may(jail: NsjailJail) -> None:
+def test_answer_may_use_what_modules_may(jail: LocalJail) -> None:
     answer = (
         "from __future__ import annotations\nfrom dataclasses import dataclass\n"
         "@dataclass\nclass P:\n    x: int\n"
@@ -172,12 +172,12 @@ def test_answer_may_use_what_modules_may(jail: NsjailJail) -> None:
     assert verdict(jail, answer) is Verdict.PASS
 
 
-def test_long_result_is_read_whole(jail: NsjailJail) -> None:
+def test_long_result_is_read_whole(jail: LocalJail) -> None:
     cases = (Case(args=(30_000,), expected=list(range(30_000))),)
     assert verdict(jail, "def f(n):\n    return list(range(n))\n", cases) is Verdict.PASS
 
 
-def test_objects_come_back_as_they_were(jail: NsjailJail) -> None:
+def test_objects_come_back_as_they_were(jail: LocalJail) -> None:
     cases = (Case(args=(1,), expected={"int": "5", "dict": {"a": [1, None, True, 0.5]}}),)
     answer = "def f(x):\n    return {'int': '5', 'dict': {'a': [1, None, True, 0.5]}}\n"
     assert verdict(jail, answer, cases) is Verdict.PASS
@@ -185,6 +185,6 @@ def test_objects_come_back_as_they_were(jail: NsjailJail) -> None:
     assert verdict(jail, "def f(x):\n    return {'int': '5'}\n", wrong) is Verdict.FAIL
 
 
-def test_number_too_long_for_a_float_is_not_equal_to_one(jail: NsjailJail) -> None:
+def test_number_too_long_for_a_float_is_not_equal_to_one(jail: LocalJail) -> None:
     cases = (Case(args=(1,), expected=0.5),)
     assert verdict(jail, "def f(x):\n    return 10 ** 5000\n", cases) is Verdict.FAIL

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.local_jail import LocalJail
 from loopwright.contracts.configs import EnvironmentConfig
 from loopwright.contracts.failures import TaskError, UserError
 from loopwright.contracts.turns import StopReason
@@ -22,8 +22,8 @@ WRONG = "def f(x):\n    return None\n"
 
 
 @pytest.fixture(scope="module")
-def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NsjailJail]:
-    with NsjailJail(tmp_path_factory.mktemp("jail"), num_slots=1) as jail:
+def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalJail]:
+    with LocalJail(tmp_path_factory.mktemp("jail"), num_slots=1) as jail:
         yield jail
 
 
@@ -98,7 +98,7 @@ def test_answer_is_taken_bare_or_from_a_fence(completion: str, answer: str | Non
 
 
 @pytest.mark.nsjail
-def test_right_answer_ends_the_episode_with_the_whole_reward(jail: NsjailJail) -> None:
+def test_right_answer_ends_the_episode_with_the_whole_reward(jail: LocalJail) -> None:
     reply = ENVIRONMENT.reply(TASK, START, str(TASK.solution), jail=jail, limits=Limits())
     grade = ENVIRONMENT.grade(TASK, reply.state, jail=jail, limits=Limits())
     assert (reply.stop_reason, reply.messages) == (StopReason.COMPLETED, ())
@@ -109,7 +109,7 @@ def test_right_answer_ends_the_episode_with_the_whole_reward(jail: NsjailJail) -
 
 
 @pytest.mark.nsjail
-def test_wrong_answer_is_told_which_input_gave_what(jail: NsjailJail) -> None:
+def test_wrong_answer_is_told_which_input_gave_what(jail: LocalJail) -> None:
     reply = ENVIRONMENT.reply(TASK, START, WRONG, jail=jail, limits=Limits())
     case = TASK.visible_tests[0]
     assert reply.stop_reason is None
@@ -117,7 +117,7 @@ def test_wrong_answer_is_told_which_input_gave_what(jail: NsjailJail) -> None:
 
 
 @pytest.mark.nsjail
-def test_second_answer_costs_a_twentieth(jail: NsjailJail) -> None:
+def test_second_answer_costs_a_twentieth(jail: LocalJail) -> None:
     first = ENVIRONMENT.reply(TASK, START, WRONG, jail=jail, limits=Limits())
     second = ENVIRONMENT.reply(TASK, first.state, str(TASK.solution), jail=jail, limits=Limits())
     grade = ENVIRONMENT.grade(TASK, second.state, jail=jail, limits=Limits())
@@ -125,7 +125,7 @@ def test_second_answer_costs_a_twentieth(jail: NsjailJail) -> None:
 
 
 @pytest.mark.nsjail
-def test_share_of_hidden_cases_is_worth_half_of_it(jail: NsjailJail) -> None:
+def test_share_of_hidden_cases_is_worth_half_of_it(jail: LocalJail) -> None:
     inputs = [case.args[0] for case in TASK.hidden_tests[:3]]
     body = str(TASK.solution).replace("def f", "def g")
     partial = f"{body}\ndef f(x):\n    return g(x) if x in {inputs} else None\n"

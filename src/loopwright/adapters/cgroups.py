@@ -51,6 +51,11 @@ class Cgroup(ABC):
         """Name the files through which a process joins."""
         return tuple(str(folder / "cgroup.procs") for folder in self.folders)
 
+    @property
+    def pids(self) -> list[int]:
+        """List the processes inside."""
+        return [int(pid) for pid in Path(self.procs_files[0]).read_text().split()]
+
     def remove(self) -> None:
         """Kill what is left inside and take the group away."""
         for folder in self.folders:

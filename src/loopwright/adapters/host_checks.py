@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters.cgroups import find_hierarchies
-from loopwright.adapters.nsjail import NsjailJail, nsjail_binary
+from loopwright.adapters.local_jail import LocalJail
+from loopwright.adapters.nsjail import nsjail_binary
 from loopwright.contracts.failures import SandboxUnavailable
 from loopwright.contracts.workspaces import CommandRequest, Workspace
 
@@ -96,7 +97,7 @@ def _run_jail() -> str:
     try:
         with (
             tempfile.TemporaryDirectory(prefix="loopwright-") as root,
-            NsjailJail(Path(root) / "jails", num_slots=1) as jail,
+            LocalJail(Path(root) / "jails", num_slots=1) as jail,
         ):
             result = jail.run(Workspace(), CommandRequest(argv=("/bin/true",))).result
     except OSError as error:

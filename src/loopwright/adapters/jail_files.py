@@ -7,7 +7,7 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
-from loopwright.adapters.mounts import mount_tmpfs, share
+from loopwright.adapters.mounts import mount_tmpfs
 from loopwright.contracts.failures import SandboxUnavailable
 
 DEPLOY = Path(str(files("loopwright"))) / "deploy" / "nsjail"
@@ -15,16 +15,12 @@ DEPLOY = Path(str(files("loopwright"))) / "deploy" / "nsjail"
 JAIL_ID = 1000
 """User and group inside."""
 
-_SHOWN_AT = Path("/run/user")
-"""Where a jail in the making sees its folder: nsjail looks here first for a place to work."""
 _MOUNT_POINTS = ("nsjail.0.root", "nsjail.0.tmp")
-_FOLDERS = ("usr", "proc", "dev", "dev/shm", "tmp", "workspace", "etc")
+_POINTS = ("proc", "dev", "dev/shm", "tmp", "workspace", "packages")
+_FOLDERS = ("usr", "etc")
 _TARGETS = ("dev/null", "dev/zero", "dev/urandom", "dev/random")
-_LINKS = {
-    "bin": "usr/bin",
-    "sbin": "usr/sbin",
-    "lib": "usr/lib",
-    "lib64": "usr/lib64",
+_LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
+_DEVICE_LINKS = {
     "dev/fd": "/proc/self/fd",
     "dev/stdin": "/proc/self/fd/0",
     "dev/stdout": "/proc/self/fd/1",
@@ -49,27 +45,39 @@ def build_jail_files(folder: Path, deploy: Path = DEPLOY) -> None:
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir()
-        mount_tmpfs(folder, "size=64m,mode=755", has_devices=True)
-        share(folder)
-        _SHOWN_AT.mkdir(exist_ok=True)
+        if os.geteuid() == 0:
+            mount_tmpfs(folder, "size=64m,mode=755", has_devices=True)
         for name in _MOUNT_POINTS:
             _make_folder(folder / name)
+        _build_mount_points(folder / "points")
         _build_skeleton(folder / "skeleton")
         _make_folder(folder / "empty")
-        shutil.copyfile(deploy / "seccomp.kafel", folder / "seccomp.kafel")
+        for is_strict, name in ((False, "seccomp"), (True, "seccomp_strict")):
+            (folder / f"{name}.kafel").write_text(policy_text(deploy, is_strict=is_strict))
+            shutil.copyfile(deploy / f"{name}.bpf", folder / f"{name}.bpf")
     except OSError as error:
         raise SandboxUnavailable(f"cannot prepare jails in {folder}: {error}") from error
+    points = folder / "points"
     compile_helpers(
         {
-            deploy / "init.c": folder / "skeleton" / "jinit",
-            deploy / "guard.c": folder / "guard",
-        }
+            points / "jinit": ["-static", "init.c", "init_main.c"],
+            folder / "launcher": ["-static", "init.c", "launcher.c"],
+            points / "jclock.so": ["-shared", "-fPIC", "clock.c"],
+        },
+        deploy,
     )
-    _forget_times(folder / "skeleton")
+    for layer in ("points", "skeleton"):
+        _forget_times(folder / layer)
 
 
-def compile_helpers(targets: dict[Path, Path]) -> None:
-    """Compile sources into static programs, all at once.
+def policy_text(deploy: Path = DEPLOY, *, is_strict: bool) -> str:
+    """Give the system call policy; the strict one leaves the kernel's entropy out."""
+    text = (deploy / "seccomp.kafel").read_text()
+    return text.replace(" getrandom,", "") if is_strict else text
+
+
+def compile_helpers(targets: dict[Path, list[str]], sources: Path) -> None:
+    """Compile programs, all at once; each has the compiler's options and the names of its sources.
 
     Raises:
         SandboxUnavailable: there is no C compiler or no static C library.
@@ -79,19 +87,20 @@ def compile_helpers(targets: dict[Path, Path]) -> None:
         raise SandboxUnavailable("no C compiler found; install gcc and the C library's headers")
     running = [
         subprocess.Popen(
-            [compiler, "-O2", "-static", "-o", str(program), str(source)],
+            [compiler, "-O2", "-o", str(program), *words],
             stderr=subprocess.PIPE,
             text=True,
+            cwd=sources,
         )
-        for source, program in targets.items()
+        for program, words in targets.items()
     ]
     errors = [process.communicate()[1] for process in running]
     if any(process.returncode for process in running):
         raise SandboxUnavailable(
-            f"{compiler} cannot compile a static program; install the static C library "
+            f"{compiler} cannot compile the helpers of jails; install the static C library "
             f"(libc6-dev or musl-tools): {''.join(errors).strip()[:500]}"
         )
-    for program in targets.values():
+    for program in targets:
         program.chmod(0o755)
 
 
@@ -103,12 +112,20 @@ def make_devices(folder: Path) -> None:
         (folder / name).chmod(0o666)
 
 
-def _build_skeleton(root: Path) -> None:
-    _make_folder(root)
-    for name in _FOLDERS:
-        _make_folder(root / name)
+def _build_mount_points(layer: Path) -> None:
+    """Build the layer over every root: what is mounted on is what it should be, in any image."""
+    for name in ("", *_POINTS):
+        _make_folder(layer / name)
     for name in _TARGETS:
-        _write(root / name, b"")
+        _write(layer / name, b"")
+    for name, target in _DEVICE_LINKS.items():
+        (layer / name).symlink_to(target)
+
+
+def _build_skeleton(root: Path) -> None:
+    """Build what the host's ``/usr`` needs around it."""
+    for name in ("", *_FOLDERS):
+        _make_folder(root / name)
     for name, target in _LINKS.items():
         (root / name).symlink_to(target)
     for name, text in _ETC.items():

@@ -1,11 +1,13 @@
 """Slots: the prepared places in which one jail at a time runs, and what dead owners left of them.
 
 Each slot has a user id of its own on the host, its own device nodes and its own control group;
-no two jails share any of them, not even those of other processes on this host.
+no two jails share any of them, not even those of other processes on this host. A resident process
+makes its jails before they are needed.
 """
 
 import itertools
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,7 +27,12 @@ from loopwright.adapters.cgroups_v2 import CgroupV2
 from loopwright.adapters.collect import MAX_FILES
 from loopwright.adapters.host_locks import HostLocks
 from loopwright.adapters.jail_files import build_jail_files, make_devices
-from loopwright.adapters.mounts import mount_tmpfs, mounts_below, unmount
+from loopwright.adapters.launchers import VIEW, Launcher, Place, workspace_options
+from loopwright.adapters.mounts import mounts_below, unmount
+from loopwright.adapters.plans import Plan
+from loopwright.adapters.slot_process import SlotProcess, launcher_command
+from loopwright.adapters.starvation import is_starved
+from loopwright.adapters.strictness import ENTROPY, write_entropy
 from loopwright.contracts.failures import SandboxUnavailable
 
 FIRST_UID = 200_000
@@ -40,36 +47,84 @@ class Slot:
 
     folder: Path
     uid: int
-    """User and group id of its processes on the host."""
-    cgroup: Cgroup
+    """User and group id of its processes, as its launcher sees it."""
+    cgroup: Cgroup | None
+    """None where control groups cannot be had."""
+    process: SlotProcess
+    launcher: Launcher
 
     @property
-    def workspace(self) -> Path:
-        """Where the workspace of a run is mounted."""
-        return self.folder / "workspace"
+    def owner(self) -> int:
+        """User id of its processes on the host."""
+        return self.uid or os.geteuid()
 
-    def open_workspace(self, num_bytes: int) -> None:
-        """Mount an empty workspace of at most this size."""
-        options = f"size={num_bytes},nr_inodes={MAX_FILES},mode=755,uid={self.uid},gid={self.uid}"
-        mount_tmpfs(self.workspace, options)
+    def is_starved(self, wall_seconds: float) -> bool:
+        """Say whether the host kept the running command from the processor for so long."""
+        if self.cgroup is None:
+            return False
+        pids = [pid for pid in self.cgroup.pids if pid != self.process.pid]
+        cpu_seconds = self.cgroup.usage().cpu_seconds
+        return is_starved(pids, cpu_seconds=cpu_seconds, wall_seconds=wall_seconds)
 
-    def close_workspace(self) -> None:
-        """Take the workspace and all in it away."""
-        unmount(self.workspace)
+    def require(self, plan: Plan) -> None:
+        """Have a jail of this plan in the making, if the one that waits is of another."""
+        if self.process.plan != plan:
+            self.process.discard()
+            self._prepare(plan)
+
+    def renew(self, plan: Plan) -> None:
+        """Let go of the used jail, and have the next one made meanwhile."""
+        self.process.discard()
+        self._prepare(plan)
+
+    def reset(self) -> None:
+        """Begin anew after a failure: nothing of the jail that failed is kept."""
+        self.process.close()
+
+    def _prepare(self, plan: Plan) -> None:
+        view = VIEW / self.folder.name
+        place = Place(
+            folder=self.folder,
+            view=view,
+            devices=view / "dev" if self.uid else Path("/dev"),
+            entropy=self._entropy(plan),
+            root_layers=f"{VIEW}/points:{VIEW}/skeleton",
+            usr_layers=f"/usr:{VIEW}/empty",
+            uid=self.uid,
+        )
+        if plan.strict is not None:
+            write_entropy(self.folder / ENTROPY, plan.strict.seed)
+        options = workspace_options(plan.disk_bytes, max_files=MAX_FILES, uid=self.uid)
+        workspace = [str(view / "workspace"), options]
+        self.process.prepare(plan, [*workspace, *self.launcher.words(place, plan)])
+
+    def _entropy(self, plan: Plan) -> Path:
+        view = VIEW / self.folder.name
+        if plan.strict is not None:
+            return view / ENTROPY
+        return view / "dev" / "urandom" if self.uid else Path("/dev/urandom")
 
 
 class SlotHouse:
     """The slots of one owner, below a root that several owners may share."""
 
-    def __init__(self, root: Path, *, num_slots: int, deploy: Path) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        num_slots: int,
+        launcher: Launcher,
+        deploy: Path,
+        may_be_degraded: bool,
+    ) -> None:
         """Clear what dead owners left in ``root`` and prepare the slots.
 
         Raises:
             SandboxUnavailable: the host cannot run jails.
         """
-        self._root = root.resolve()
+        self._root, self._launcher = root.resolve(), launcher
         self._locks = HostLocks()
-        self._hierarchies = find_hierarchies()
+        self._hierarchies = _find_hierarchies(may_be_degraded)
         self.slots: list[Slot] = []
         sweep(self._root, self._hierarchies)
         name = f"{os.getpid()}.{next(_instances)}"
@@ -86,6 +141,8 @@ class SlotHouse:
 
     def close(self) -> None:
         """Take everything away again."""
+        for slot in self.slots:
+            slot.process.close()
         _clear(self.folder, self._hierarchies)
         with suppress(OSError):
             for folder in self._made:
@@ -93,20 +150,29 @@ class SlotHouse:
         self._locks.close()
 
     def _make_slot(self, index: int) -> Slot:
-        uid = self._take_uid()
+        uid = self._take_uid() if is_root() else 0
         folder = self.folder / f"slot{index}"
         folder.mkdir()
         folder.chmod(0o711)
         (folder / "workspace").mkdir()
-        make_devices(folder / "dev")
+        if is_root():
+            make_devices(folder / "dev")
+        cgroup = self._make_cgroup(index)
+        command = launcher_command(
+            self.folder / "launcher",
+            self.folder,
+            uid=uid,
+            procs_files=cgroup.procs_files if cgroup else (),
+        )
+        return Slot(folder, uid, cgroup, SlotProcess(command), self._launcher)
+
+    def _make_cgroup(self, index: int) -> Cgroup | None:
+        if self._hierarchies is None:
+            return None
         version = CgroupV2 if self._hierarchies.version == 2 else CgroupV1
         cpus = sorted(os.sched_getaffinity(0))
-        cgroup = version(
-            self._hierarchies,
-            f"{_group_prefix(self.folder)}{index}",
-            cpu=cpus[index % len(cpus)],
-        )
-        return Slot(folder=folder, uid=uid, cgroup=cgroup)
+        name = f"{_group_prefix(self.folder)}{index}"
+        return version(self._hierarchies, name, cpu=cpus[index % len(cpus)])
 
     def _take_uid(self) -> int:
         for uid in range(FIRST_UID, FIRST_UID + MAX_UIDS):
@@ -116,7 +182,27 @@ class SlotHouse:
         raise SandboxUnavailable(f"all {MAX_UIDS} user ids from {FIRST_UID} are taken")
 
 
-def sweep(root: Path, hierarchies: Hierarchies) -> None:
+def is_root() -> bool:
+    """Say whether this process may give each slot a user id of its own."""
+    return os.geteuid() == 0
+
+
+def _find_hierarchies(may_be_degraded: bool) -> Hierarchies | None:
+    """Find the control groups; without them jails are refused, unless less was asked for."""
+    try:
+        if not is_root():
+            raise SandboxUnavailable("jails with all their limits need root")
+        return find_hierarchies()
+    except SandboxUnavailable as error:
+        if may_be_degraded:
+            return None
+        raise SandboxUnavailable(
+            f"{error}; or set LOOPWRIGHT_SANDBOX_DEGRADED=1 (`loopwright sandbox run --degraded`) "
+            "for jails that limit memory and CPU time for each process only"
+        ) from error
+
+
+def sweep(root: Path, hierarchies: Hierarchies | None) -> None:
     """Take away what owners that no longer live left below ``root``."""
     locks = HostLocks()
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
@@ -126,16 +212,16 @@ def sweep(root: Path, hierarchies: Hierarchies) -> None:
             locks.give_back(name)
 
 
-def _clear(folder: Path, hierarchies: Hierarchies) -> None:
+def _clear(folder: Path, hierarchies: Hierarchies | None) -> None:
     """Remove processes and groups first: they hold the mounts."""
-    for name in hierarchies.names(_group_prefix(folder)):
-        for group in hierarchies.folders(name):
-            remove_group(group)
-    remove_parents(hierarchies)
+    if hierarchies is not None:
+        for name in hierarchies.names(_group_prefix(folder)):
+            for group in hierarchies.folders(name):
+                remove_group(group)
+        remove_parents(hierarchies)
     for point in mounts_below(folder):
         unmount(point)
-    if folder.is_dir():
-        folder.rmdir()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lock_name(root: Path, name: str) -> str:

@@ -45,12 +45,12 @@ def run(
 
     Example: loopwright sandbox run --limits wall=5,memory=256M -- python3 -c 'print(6 * 7)'
     """
-    from loopwright.adapters.nsjail import NsjailJail
+    from loopwright.adapters.local_jail import LocalJail
     from loopwright.cli.output import print_json
     from loopwright.cli.sandbox_input import read_request, read_workspace
 
     request = read_request(command, limits=limits, workspace=workspace, stdin=stdin)
-    with NsjailJail(Path("/run/loopwright/cli"), num_slots=1) as jail:
+    with LocalJail(Path("/run/loopwright/cli"), num_slots=1) as jail:
         done = jail.run(read_workspace(workspace), request)
     if is_json:
         print_json(_record(done))

@@ -7,7 +7,7 @@ from pathlib import Path
 import annotated_types
 import psutil
 
-from loopwright.adapters.nsjail import OUR_PROCESSES
+from loopwright.adapters.launchers import MAX_OWN_PROCESSES
 from loopwright.contracts.workspaces import Limits
 
 _FIELDS = {
@@ -35,7 +35,7 @@ class Machine:
         """Ask the kernel."""
         return cls(
             memory_bytes=psutil.virtual_memory().total,
-            max_processes=int(_PID_MAX.read_text()) - OUR_PROCESSES,
+            max_processes=int(_PID_MAX.read_text()) - MAX_OWN_PROCESSES,
         )
 
     def bound(self, field: str) -> "Bound | None":

@@ -12,6 +12,9 @@ from loopwright.contracts.base import Contract
 from loopwright.contracts.failures import ContractError
 
 MIB = 1 << 20
+PYTHON = ("/usr/bin/python3", "-s", "-P", "-S", "-B")
+"""The Python of tools and graders: no site packages, and no folder but its library's on its path.
+A command that begins so finds an interpreter already started."""
 MAX_BYTES = 1 << 40
 """More than any one command has use for."""
 
@@ -253,6 +256,10 @@ class CommandResult(Contract):
     num_stdout_bytes: int = 0
     """Bytes that came out, kept or not."""
     num_stderr_bytes: int = 0
+    start_error: str | None = None
+    """Why the program could not be executed at all; its exit code is then 127 or 126."""
+    num_strays: int = 0
+    """Processes that were still running when the program ended, and were killed."""
     is_suspect: bool = False
     """Whether the host starved the command of processor time, so that a timeout says little."""
     wall_seconds: float = 0.0

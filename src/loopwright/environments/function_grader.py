@@ -20,6 +20,7 @@ from loopwright.contracts.episodes import Verdict
 from loopwright.contracts.tasks import Case
 from loopwright.contracts.workspaces import (
     MIB,
+    PYTHON,
     CommandRequest,
     CommandResult,
     Limits,
@@ -27,7 +28,6 @@ from loopwright.contracts.workspaces import (
 )
 from loopwright.core.protocols import Jail
 
-PYTHON = ("/usr/bin/python3", "-I", "-S", "-B")
 _RUNNER = "function_runner.py"
 _NONCE_BYTES = 16
 _RESULT_BYTES = 8 * MIB

@@ -13,38 +13,43 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.adapters.nsjail import NsjailJail
+from loopwright.adapters.local_jail import LocalJail
 from loopwright.contracts.failures import SandboxUnavailable, TaskError
 from loopwright.contracts.workspaces import (
     MIB,
+    PYTHON,
     CommandRequest,
     CommandResult,
     Limits,
     Workspace,
 )
-from tests.adapters.jails import PYTHON, RUN, left_on_host, needs_jails
+from tests.adapters.jails import COLD_PYTHON, RUN, left_on_host, needs_jails
 
 pytestmark = [pytest.mark.nsjail, needs_jails]
 
 
-@pytest.fixture(scope="module")
-def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NsjailJail]:
-    with NsjailJail(tmp_path_factory.mktemp("jails") / "root", num_slots=2) as opened:
+@pytest.fixture(scope="module", params=["native", "nsjail"])
+def jail(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalJail]:
+    root = tmp_path_factory.mktemp("jails") / "root"
+    with LocalJail(root, num_slots=2, launcher=request.param) as opened:
         yield opened
 
 
-@pytest.fixture
-def run(jail: NsjailJail) -> RUN:
+@pytest.fixture(params=[COLD_PYTHON, PYTHON], ids=["cold", "warm"])
+def run(jail: LocalJail, request: pytest.FixtureRequest) -> RUN:
     """Run a Python program and give its result."""
+    python = request.param
 
     def run_program(code: str, **fields: object) -> CommandResult:
-        request = CommandRequest.model_validate({"argv": (*PYTHON, "-c", code), **fields})
+        request = CommandRequest.model_validate({"argv": (*python, "-c", code), **fields})
         return jail.run(Workspace(), request).result
 
     return run_program
 
 
-def test_program_gets_its_workspace_stdin_and_environment(jail: NsjailJail) -> None:
+def test_program_gets_its_workspace_stdin_and_environment(jail: LocalJail) -> None:
     code = "import os, sys; print(open('in').read(), sys.stdin.read(), os.environ['WORD'])"
     request = CommandRequest(argv=(*PYTHON, "-c", code), stdin=b"b" * 300_000, env={"WORD": "c d"})
     result = jail.run(Workspace.of({"in": b"a"}), request).result
@@ -53,7 +58,7 @@ def test_program_gets_its_workspace_stdin_and_environment(jail: NsjailJail) -> N
     assert result.stdout_truncated
 
 
-def test_workspace_comes_back_changed_and_the_given_one_stays(jail: NsjailJail) -> None:
+def test_workspace_comes_back_changed_and_the_given_one_stays(jail: LocalJail) -> None:
     given = Workspace.of({"a/old": b"1", "gone": b"2"})
     command = "echo new > a/new; rm gone; chmod +x a/old; mkdir empty"
     done = jail.run(given, CommandRequest(argv=("/bin/sh", "-c", command)))
@@ -63,7 +68,7 @@ def test_workspace_comes_back_changed_and_the_given_one_stays(jail: NsjailJail) 
     assert [file.path for file in given.files] == ["a/old", "gone"]
 
 
-def test_workspace_is_not_read_back_when_nobody_wants_it(jail: NsjailJail) -> None:
+def test_workspace_is_not_read_back_when_nobody_wants_it(jail: LocalJail) -> None:
     given = Workspace.of({"a": b"1"})
     done = jail.run(given, CommandRequest(argv=("/bin/rm", "a"), collect=False))
     assert done.result.exit_code == 0
@@ -71,12 +76,12 @@ def test_workspace_is_not_read_back_when_nobody_wants_it(jail: NsjailJail) -> No
 
 
 @pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "", "a//b", "./a", "a\0b"])
-def test_unsafe_path_in_a_workspace_is_refused(jail: NsjailJail, path: str) -> None:
+def test_unsafe_path_in_a_workspace_is_refused(jail: LocalJail, path: str) -> None:
     with pytest.raises(TaskError, match="workspace path"):
         jail.run(Workspace.of({path: b""}), CommandRequest(argv=("/bin/true",)))
 
 
-def test_workspace_larger_than_its_disk_is_refused(jail: NsjailJail) -> None:
+def test_workspace_larger_than_its_disk_is_refused(jail: LocalJail) -> None:
     request = CommandRequest(argv=("/bin/true",), limits=Limits(disk_bytes=MIB))
     with pytest.raises(TaskError, match=r"big.*No space left"):
         jail.run(Workspace.of({"big": bytes(2 * MIB)}), request)
@@ -96,7 +101,7 @@ def test_signal_is_reported_as_it_is(run: RUN, name: str) -> None:
     assert (result.oom, result.timed_out, result.output_limit) == (False, False, False)
 
 
-def test_missing_program_and_one_that_is_none_end_as_in_a_shell(jail: NsjailJail) -> None:
+def test_missing_program_and_one_that_is_none_end_as_in_a_shell(jail: LocalJail) -> None:
     missing = jail.run(Workspace(), CommandRequest(argv=("no-such-program",))).result
     assert missing.exit_code == 127
     assert b"no-such-program" in missing.stderr
@@ -217,7 +222,7 @@ def test_own_output_can_be_opened_again(run: RUN) -> None:
     assert run("open('/dev/stdout', 'w').write('again')").stdout == b"again"
 
 
-def test_more_runs_than_slots_wait_for_their_turn(jail: NsjailJail) -> None:
+def test_more_runs_than_slots_wait_for_their_turn(jail: LocalJail) -> None:
     def run_one(index: int) -> bytes:
         request = CommandRequest(argv=("/bin/cat",), stdin=b"%d" % index)
         return jail.run(Workspace(), request).result.stdout
@@ -229,7 +234,7 @@ def test_more_runs_than_slots_wait_for_their_turn(jail: NsjailJail) -> None:
 def test_closing_ends_what_still_runs(tmp_path: Path) -> None:
     request = CommandRequest(argv=("/bin/sleep", "1234"), limits=Limits(wall_seconds=600))
     with ThreadPoolExecutor(1) as threads:
-        with NsjailJail(tmp_path / "root", num_slots=1) as jail:
+        with LocalJail(tmp_path / "root", num_slots=1) as jail:
             running = threads.submit(jail.run, Workspace(), request)
             _wait_until(lambda: left_on_host("/bin/sleep", "1234") != [])
         with pytest.raises(SandboxUnavailable, match="closed"):
@@ -242,9 +247,9 @@ def test_killed_worker_leaves_nothing_that_its_successor_does_not_clear(tmp_path
     root = tmp_path / "root"
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from loopwright.adapters.nsjail import NsjailJail\n"
+        "from loopwright.adapters.local_jail import LocalJail\n"
         "from loopwright.contracts.workspaces import CommandRequest, Workspace\n"
-        "with NsjailJail(Path(sys.argv[1]), num_slots=1) as jail:\n"
+        "with LocalJail(Path(sys.argv[1]), num_slots=1) as jail:\n"
         "    jail.run(Workspace(), CommandRequest(argv=('/bin/sleep', '4321')))\n"
     )
     worker = subprocess.Popen([sys.executable, "-c", code, str(root)])
@@ -253,7 +258,7 @@ def test_killed_worker_leaves_nothing_that_its_successor_does_not_clear(tmp_path
     worker.wait()
     _wait_until(lambda: left_on_host("/bin/sleep", "4321") == [])
     assert str(root) in Path("/proc/mounts").read_text()
-    with NsjailJail(root, num_slots=1) as jail:
+    with LocalJail(root, num_slots=1) as jail:
         assert jail.run(Workspace(), CommandRequest(argv=("/bin/true",))).result.exit_code == 0
         assert [path.name for path in root.iterdir()] == [f"{os.getpid()}.{_last_instance(root)}"]
     assert str(root) not in Path("/proc/mounts").read_text()
@@ -262,7 +267,7 @@ def test_killed_worker_leaves_nothing_that_its_successor_does_not_clear(tmp_path
 def test_two_owners_share_a_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
     uid = CommandRequest(argv=("/usr/bin/stat", "-c", "%u", "/workspace"))
-    with NsjailJail(root, num_slots=1) as first, NsjailJail(root, num_slots=1) as second:
+    with LocalJail(root, num_slots=1) as first, LocalJail(root, num_slots=1) as second:
         assert first.run(Workspace(), uid).result.stdout == b"1000\n"
         assert second.run(Workspace(), uid).result.stdout == b"1000\n"
     assert not root.exists()
@@ -271,7 +276,7 @@ def test_two_owners_share_a_root(tmp_path: Path) -> None:
 def test_missing_policy_is_trouble_of_the_host(tmp_path: Path) -> None:
     with (
         pytest.raises(SandboxUnavailable, match="cannot prepare"),
-        NsjailJail(tmp_path / "root", num_slots=1, deploy=tmp_path),
+        LocalJail(tmp_path / "root", num_slots=1, deploy=tmp_path),
     ):
         pass
     assert str(tmp_path) not in Path("/proc/mounts").read_text()
