@@ -49,6 +49,10 @@ class ArtifactDamaged(StoreError):
     max_attempts = 3
 
 
+class WorkspaceMissing(ArtifactDamaged):
+    """A workspace, or a content in one, that neither the store nor this host has."""
+
+
 class TrainingDiverged(LoopError):
     """The update is not finite; the weights were left as they were."""
 

@@ -77,3 +77,13 @@ def turn_key(episode_prefix: str, index: int, parent: str, digest: str) -> str:
 def artifact_key(prefix: str, name: str, digest: str, suffix: str) -> str:
     """Name the key of an artifact that its content's digest ends."""
     return f"{prefix}/{name}-{digest[:32]}{suffix}"
+
+
+def workspace_key(digest: str) -> str:
+    """Name the key of a workspace by its digest."""
+    return f"workspace/{digest}.zst"
+
+
+def blob_key(sha256: str) -> str:
+    """Name the key of the content of workspace files by its digest."""
+    return f"workspace/blob/{sha256}.zst"

@@ -111,7 +111,7 @@ class Workspace:
     def holding(cls, entries: Iterable[WorkspaceFile]) -> "Workspace":
         """Put entries in their order; a folder that holds another entry needs no mention."""
         ordered = sorted(entries, key=lambda entry: entry.raw_path)
-        parents = {parent for entry in ordered for parent in _parents(entry.path)}
+        parents = {parent for entry in ordered for parent in parents_of(entry.path)}
         return cls(
             tuple(
                 entry
@@ -167,7 +167,8 @@ def written(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
-def _parents(path: str) -> Iterator[str]:
+def parents_of(path: str) -> Iterator[str]:
+    """List the folders on the way to a path, the nearest first."""
     end = path.rfind("/")
     while end > 0:
         yield path[:end]
