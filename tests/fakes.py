@@ -42,7 +42,7 @@ from loopwright.contracts.training import (
     TrainStepResult,
 )
 from loopwright.contracts.turns import StopReason, TurnHead
-from loopwright.core import admission
+from loopwright.core import admission, curriculum
 
 
 def artifact(key: str, kind: ArtifactKind = "checkpoint") -> ArtifactRef:
@@ -104,10 +104,13 @@ class FakeActivities:
     @activity.defn(name="control.select_tasks")
     async def select_tasks(self, request: SelectTasksRequest) -> SelectTasksResult:
         await self._enter(request)
-        environment = request.environments[0].id
+        environments = request.environments
+        counts = curriculum.shares([each.weight for each in environments], request.num_tasks)
         return SelectTasksResult(
             tasks=tuple(
-                TaskRef(environment=environment, task_id=f"t{i}") for i in range(request.num_tasks)
+                TaskRef(environment=environment.id, task_id=f"t{i}")
+                for environment, count in zip(environments, counts, strict=True)
+                for i in range(count)
             )
         )
 
