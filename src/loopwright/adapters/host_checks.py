@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters.cgroups import find_hierarchies
+from loopwright.adapters.helpers import helper_folder
+from loopwright.adapters.jail_files import DEPLOY
 from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.nsjail import nsjail_binary
 from loopwright.contracts.failures import SandboxUnavailable
@@ -49,10 +50,7 @@ def _checks() -> Iterator[HostCheck]:
     merged = Path("/bin").is_symlink() and Path("/lib").is_symlink()
     yield _check("merged /usr", merged, "yes" if merged else "no", "use a system with merged /usr")
     yield _python()
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("musl-gcc")
-    yield _check(
-        "C compiler", compiler is not None, compiler or "none", "apt-get install gcc libc6-dev"
-    )
+    yield _attempt("helpers of jails", lambda: str(helper_folder(DEPLOY)))
     yield _attempt("nsjail", _start_nsjail)
     yield _attempt("a program in a jail", _run_jail)
 

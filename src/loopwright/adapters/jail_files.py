@@ -1,12 +1,12 @@
-"""The folder that jails are made of: their root file system, the two helpers, and the policy."""
+"""The folder that jails are made of: their root file system, the helpers, and the policy."""
 
 import os
 import shutil
 import stat
-import subprocess
 from importlib.resources import files
 from pathlib import Path
 
+from loopwright.adapters.helpers import helper_folder
 from loopwright.adapters.mounts import mount_tmpfs
 from loopwright.contracts.failures import SandboxUnavailable
 
@@ -18,6 +18,8 @@ JAIL_ID = 1000
 _MOUNT_POINTS = ("nsjail.0.root", "nsjail.0.tmp")
 _POINTS = ("proc", "dev", "dev/shm", "tmp", "workspace", "packages")
 _FOLDERS = ("usr", "etc")
+_HELPERS = {"jinit": "points", "jclock.so": "points", "launcher": "."}
+"""Layer in which each program is."""
 _TARGETS = ("dev/null", "dev/zero", "dev/urandom", "dev/random")
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 _DEVICE_LINKS = {
@@ -43,6 +45,7 @@ def build_jail_files(folder: Path, deploy: Path = DEPLOY) -> None:
         SandboxUnavailable: a helper cannot be compiled, or the host refuses the mount.
     """
     try:
+        programs = helper_folder(deploy)
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir()
         if os.geteuid() == 0:
@@ -51,21 +54,15 @@ def build_jail_files(folder: Path, deploy: Path = DEPLOY) -> None:
             _make_folder(folder / name)
         _build_mount_points(folder / "points")
         _build_skeleton(folder / "skeleton")
+        for name, place in _HELPERS.items():
+            shutil.copyfile(programs / name, folder / place / name)
+            (folder / place / name).chmod(0o755)
         _make_folder(folder / "empty")
         for is_strict, name in ((False, "seccomp"), (True, "seccomp_strict")):
             (folder / f"{name}.kafel").write_text(policy_text(deploy, is_strict=is_strict))
             shutil.copyfile(deploy / f"{name}.bpf", folder / f"{name}.bpf")
     except OSError as error:
         raise SandboxUnavailable(f"cannot prepare jails in {folder}: {error}") from error
-    points = folder / "points"
-    compile_helpers(
-        {
-            points / "jinit": ["-static", "init.c", "init_main.c"],
-            folder / "launcher": ["-static", "init.c", "launcher.c"],
-            points / "jclock.so": ["-shared", "-fPIC", "clock.c"],
-        },
-        deploy,
-    )
     for layer in ("points", "skeleton"):
         _forget_times(folder / layer)
 
@@ -74,34 +71,6 @@ def policy_text(deploy: Path = DEPLOY, *, is_strict: bool) -> str:
     """Give the system call policy; the strict one leaves the kernel's entropy out."""
     text = (deploy / "seccomp.kafel").read_text()
     return text.replace(" getrandom,", "") if is_strict else text
-
-
-def compile_helpers(targets: dict[Path, list[str]], sources: Path) -> None:
-    """Compile programs, all at once; each has the compiler's options and the names of its sources.
-
-    Raises:
-        SandboxUnavailable: there is no C compiler or no static C library.
-    """
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("musl-gcc")
-    if compiler is None:
-        raise SandboxUnavailable("no C compiler found; install gcc and the C library's headers")
-    running = [
-        subprocess.Popen(
-            [compiler, "-O2", "-o", str(program), *words],
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=sources,
-        )
-        for program, words in targets.items()
-    ]
-    errors = [process.communicate()[1] for process in running]
-    if any(process.returncode for process in running):
-        raise SandboxUnavailable(
-            f"{compiler} cannot compile the helpers of jails; install the static C library "
-            f"(libc6-dev or musl-tools): {''.join(errors).strip()[:500]}"
-        )
-    for program in targets:
-        program.chmod(0o755)
 
 
 def make_devices(folder: Path) -> None:

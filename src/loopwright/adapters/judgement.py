@@ -9,6 +9,9 @@ from loopwright.adapters.command_run import CommandRun, Kill
 from loopwright.contracts.failures import SandboxUnavailable
 from loopwright.contracts.workspaces import CommandRequest, CommandResult, Limits
 
+_WARM_CPU_SECONDS = 0.5
+"""What an interpreter that waited may have used before its command, within its limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -98,7 +101,7 @@ def _signal(report: Report) -> int | None:
 def _is_out_of_cpu(report: Report | None, cpu_seconds: float, limits: Limits) -> bool:
     """Tell SIGXCPU, or the kill that follows it, from the same signal sent without need."""
     is_kill = report is not None and _signal(report) in (SIGXCPU, SIGKILL)
-    return is_kill and cpu_seconds >= 0.9 * limits.cpu_seconds
+    return is_kill and cpu_seconds >= limits.cpu_seconds - _WARM_CPU_SECONDS
 
 
 def _peak(usage: Usage | None, report: Report | None) -> int:
