@@ -8,7 +8,8 @@ import pytest
 from loopwright.adapters.jail import FakeJail
 from loopwright.contracts.failures import SandboxUnavailable, TaskError
 from loopwright.contracts.turns import ToolCall
-from loopwright.contracts.workspaces import MIB, CommandResult, Limits, Workspace
+from loopwright.contracts.workspaces import MIB, CommandResult, Limits, Skipped, Workspace
+from loopwright.core.protocols import JailRun
 from loopwright.environments.shell_calls import (
     BashCall,
     ReadFileCall,
@@ -84,6 +85,15 @@ def test_strays_services_and_notes_are_told_in_the_same_line() -> None:
     )
     assert result.facts.strays == ("sleep", "sleep")
     assert len(result.facts.failed_services) == 1
+
+
+def test_what_is_not_kept_is_named_up_to_a_few() -> None:
+    skipped = tuple(Skipped(f"p{number}\udcff", "a pipe") for number in range(7))
+    jail = FakeJail(lambda *_: JailRun(CommandResult(exit_code=0, stderr=REPORT), FILES, skipped))
+    result = ShellTool(jail=jail).call(FILES, BashCall(command="x"))
+    assert "p0\ufffd (a pipe), p1\ufffd (a pipe)" in result.observation
+    assert result.observation.endswith(" and 2 more]")
+    assert result.facts.skipped == skipped
 
 
 def test_observation_stays_within_its_budget_and_facts_have_all_of_the_output() -> None:

@@ -2,23 +2,28 @@
 
 from signal import SIGKILL, SIGXCPU, Signals
 
-from loopwright.contracts.workspaces import MIB, CommandResult, Limits
+from loopwright.contracts.workspaces import MIB, CommandResult, Limits, Skipped, raw
+from loopwright.environments.clean_text import clean
 from loopwright.environments.shell_report import ShellReport
 
 _SIGNALLED = 128
 """A shell gives this and the signal's number for a program that a signal ended."""
+_MAX_NAMED = 5
+_MAX_SHOWN = 80
 _NEAR = 0.95
 """Share of the memory limit at which a kill is put down to it."""
 
 
-def describe_ending(result: CommandResult, report: ShellReport) -> str:
+def describe_ending(
+    result: CommandResult, report: ShellReport, skipped: tuple[Skipped, ...] = ()
+) -> str:
     """Give the line, in brackets.
 
     Example:
         ``[exit code 0; 1 background process ended with the command: python3]``
     """
     parts = [_how(result), *_strays(report.strays), *report.failed_services, *report.notes]
-    return f"[{'; '.join(parts)}]"
+    return f"[{'; '.join((*parts, *_skipped(skipped)))}]"
 
 
 def _how(result: CommandResult) -> str:
@@ -63,8 +68,16 @@ def _strays(names: tuple[str, ...]) -> list[str]:
     if not names:
         return []
     processes = "process" if len(names) == 1 else "processes"
-    shown = ", ".join(sorted(set(names))[:5])
+    shown = ", ".join(sorted(set(names))[:_MAX_NAMED])
     return [f"{len(names)} background {processes} ended with the command: {shown}"]
+
+
+def _skipped(skipped: tuple[Skipped, ...]) -> list[str]:
+    if not skipped:
+        return []
+    shown = [f"{clean(raw(one.path)[:_MAX_SHOWN])} ({one.reason})" for one in skipped[:_MAX_NAMED]]
+    more = f" and {len(skipped) - _MAX_NAMED} more" if skipped[_MAX_NAMED:] else ""
+    return [f"not kept in the workspace: {', '.join(shown)}{more}"]
 
 
 def _signal(number: int) -> str:

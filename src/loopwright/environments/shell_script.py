@@ -21,7 +21,8 @@ _POLL_SECONDS = 0.02
 # Variables are positional: command, preamble, then five for each service. Descriptor 3 is the
 # report, open in the script alone; descriptor 4 gives bash the preamble, so that messages of bash
 # name the lines of the command as it was written. Group signals of the command must not end the
-# script. What is left running may end by itself for a moment, as process substitutions do.
+# script. What is left running may end by itself for a moment, as process substitutions do; when
+# there is no process left to wait with, the trap still tells the end as it was.
 _SCRIPT = r"""
 exec 3>&2 2>&1 </dev/null
 printf ':start %s\0' $$ >&3
@@ -85,15 +86,15 @@ END
   exec "$shell" -c -- "$command" bash
 )
 code=$?
+exec 2>/dev/null
+trap 'printf ":strays %s\0" "$strays" >&3; exit "$code"' EXIT
 polls=5
 find_strays
 while [ "$strays" ] && [ "$polls" -gt 0 ]; do
   polls=$((polls - 1))
-  /bin/sleep 0.02 2>/dev/null
+  /bin/sleep 0.02
   find_strays
 done
-printf ':strays %s\0' "$strays" >&3
-exit "$code"
 """
 
 # The first cat shows what the script was given, the second what the command's shell exports.

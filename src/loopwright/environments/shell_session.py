@@ -1,8 +1,10 @@
 """What a shell session carries from one command to the next, as JSON.
 
 Every command runs in a fresh jail. As in one long session, the working directory and the exported
-variables carry over, whatever way the command ended by itself. Variables that are not exported,
-functions, aliases, shell options, ``/tmp`` and background processes end with the command.
+variables carry over, whether the command succeeded, failed or called ``exit``. The session stays as
+it was before a command that was ended, replaced its shell by ``exec``, or set an EXIT trap itself.
+Variables that are not exported, functions, aliases, shell options, ``/tmp`` and what runs in the
+background end with the command.
 """
 
 import re

@@ -15,6 +15,7 @@ from loopwright.contracts.workspaces import (
     CommandRequest,
     CommandResult,
     Limits,
+    Skipped,
     Strict,
     Workspace,
 )
@@ -59,6 +60,8 @@ class ToolFacts:
     """Names of the processes that were left running, and so ended with the call."""
     failed_services: tuple[str, ...] = ()
     """What is wrong with services that did not get ready, in words."""
+    skipped: tuple[Skipped, ...] = ()
+    """What the command left that a workspace does not hold."""
     num_left_out_bytes: int = 0
     """Bytes of clean text that the observation lacks."""
 
@@ -97,7 +100,7 @@ class ShellTool:
     packages: tuple[str, ...] = ()
     strict: Strict | None = None
     content: ReadContent = inline_content
-    """How the content of a workspace's file is had."""
+    """How the content of a workspace's file is had: ``Blobs.read`` where files may not carry it."""
 
     def __post_init__(self) -> None:
         if self.max_observation_bytes < _MIN_OBSERVATION_BYTES:
@@ -160,11 +163,12 @@ class ShellTool:
         if run.result.exit_code is not None and not report.is_started:
             said = clean(run.result.stderr[:500]).strip()
             raise TaskError(f"the root file system cannot run /bin/sh: {said}")
-        shown = self._observation(run.result, describe_ending(run.result, report))
+        shown = self._observation(run.result, describe_ending(run.result, report, run.skipped))
         facts = ToolFacts(
             result=run.result,
             strays=report.strays,
             failed_services=report.failed_services,
+            skipped=run.skipped,
             num_left_out_bytes=shown.num_left_out_bytes,
         )
         return ToolResult(run.workspace, report.session, shown.text, facts)
