@@ -7,9 +7,12 @@ from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import (
+    ActivityError,
     ApplicationError,
     CancelledError,
     FailureError,
+    TimeoutError,
+    TimeoutType,
     is_cancelled_exception,
 )
 
@@ -53,6 +56,12 @@ def raise_if_cancelled() -> None:
 def is_cancellation(error: BaseException) -> bool:
     """Tell whether a cancellation, and nothing else, is behind ``error``."""
     return is_cancelled_exception(error) or isinstance(_root(error), CancelledError)
+
+
+def is_unserved(error: ActivityError) -> bool:
+    """Tell whether no worker took an activity in the time it was given for that."""
+    timeout = error.cause
+    return isinstance(timeout, TimeoutError) and timeout.type is TimeoutType.SCHEDULE_TO_START
 
 
 def failure_of(error: BaseException) -> EpisodeFailure:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -10,13 +11,16 @@ from loopwright.contracts import activities, queues
 from loopwright.contracts.configs import Profile
 from loopwright.contracts.engines import (
     AcquireLeaseRequest,
+    AcquireLeaseResult,
     LoadPolicyRequest,
     ReleaseLeaseRequest,
 )
+from loopwright.contracts.failures import EngineUnavailable
 from loopwright.contracts.policies import CheckpointRef
 
 with workflow.unsafe.imports_passed_through():
-    from loopwright.workflows.options import call
+    from loopwright.workflows.causes import is_unserved
+    from loopwright.workflows.options import Patience, call
 
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 15.0
@@ -30,10 +34,22 @@ def is_history_full() -> bool:
 class EngineLease:
     """One engine serves one policy at a time; the holder is this workflow."""
 
-    def __init__(self, engine: str, profile: Profile) -> None:
+    def __init__(
+        self, engine: str, profile: Profile, *, is_known: bool, patience: Patience | None = None
+    ) -> None:
+        """Name the engine.
+
+        Args:
+            engine: its name.
+            profile: of the loop.
+            is_known: whether a worker of the engine has ever answered.
+            patience: how long one that has not is waited for.
+        """
         self._engine = engine
         self._profile: Profile = profile
         self._holder = workflow.info().workflow_id
+        self._is_known = is_known
+        self._patience = patience or Patience()
         self.is_held = False
 
     async def acquire(
@@ -49,11 +65,31 @@ class EngineLease:
 
         Args:
             checkpoint: the version to serve.
-            on_wait: told the present holder each time the lease is refused.
+            on_wait: told what it waits for, after each try.
             is_given_up: asked before each try; True returns without the lease.
+
+        Raises:
+            EngineUnavailable: there has never been a worker of this engine.
         """
         pause = _FIRST_PAUSE_SECONDS
+        unserved_seconds = 0.0
         while not (self.is_held or is_given_up() or is_history_full()):
+            answer = await self._ask(checkpoint, seconds=self._longest_wait(unserved_seconds))
+            if answer is None:
+                unserved_seconds += self._longest_wait(unserved_seconds)
+                on_wait(f"no worker serves engine {self._engine}")
+                self._refuse_unknown(unserved_seconds)
+            elif answer.is_granted:
+                self.is_held = True
+                await self._publish(checkpoint)
+            else:
+                on_wait(f"engine {self._engine} is leased to {answer.holder}")
+                await workflow.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    async def _ask(self, checkpoint: CheckpointRef, *, seconds: float) -> AcquireLeaseResult | None:
+        """Ask for the lease; None when no worker took the question in ``seconds``."""
+        try:
             answer = await call(
                 activities.acquire_lease,
                 AcquireLeaseRequest(
@@ -63,14 +99,38 @@ class EngineLease:
                 ),
                 summary=f"lease engine {self._engine}",
                 queue=queues.engine_queue(self._engine),
+                schedule_to_start=timedelta(seconds=seconds),
             )
-            if answer.is_granted:
-                self.is_held = True
-                await self._publish(checkpoint)
-            else:
-                on_wait(answer.holder)
-                await workflow.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        except ActivityError as error:
+            if not is_unserved(error):
+                raise
+            return None
+        self._is_known = True
+        return answer
+
+    def _longest_wait(self, unserved_seconds: float) -> float:
+        """Give the wait of the next try: about as long as all before it."""
+        first = self._patience.first_seconds
+        return min(unserved_seconds + first, self._patience.longest_seconds)
+
+    def _refuse_unknown(self, unserved_seconds: float) -> None:
+        """Give up on an engine that may not exist: a misspelt one would be waited for for ever.
+
+        The waits of tries are added up, not time: while the platform is off nobody makes any, and
+        a loop goes on with it whenever it is back. An engine that has once answered is waited for
+        without end.
+
+        Raises:
+            EngineUnavailable: the patience with it is at its end.
+        """
+        if self._is_known or unserved_seconds < self._patience.total_seconds:
+            return
+        raise EngineUnavailable(
+            f"no worker serves engine {self._engine!r}, and none has come in "
+            f"{self._patience.total_seconds:g} seconds; start one (`loopwright worker engine` with "
+            f"LOOPWRIGHT_ENGINE={self._engine}), or name another under engines in the "
+            f"configuration, and start the loop anew"
+        )
 
     def hand_over(self) -> None:
         """Leave the lease to the next run of the same workflow."""

@@ -9,6 +9,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflow
 
 from loopwright.contracts import activities, ids
 from loopwright.contracts.evaluations import EvaluationResult
+from loopwright.contracts.failures import LoopError
 from loopwright.contracts.iterations import (
     IterationResult,
     LoopInput,
@@ -58,7 +59,12 @@ class LoopWorkflow:
             uid=_uid(workflow.info().first_execution_run_id),
             num_requested=loop.config.num_iterations,
         )
-        self._lease = EngineLease(loop.config.engines[0].name, loop.config.profile)
+        self._lease = EngineLease(
+            loop.config.engines[0].name,
+            loop.config.profile,
+            # A run is continued only after the engine's worker has answered.
+            is_known=loop.state is not None,
+        )
         self._phase: LoopPhase = "starting"
         self._detail = ""
         self._stop: StopRequest | None = None
@@ -173,16 +179,15 @@ class LoopWorkflow:
         if not self._lease.is_held:
             self._show("waiting_for_engine")
             acquired = self._lease.acquire(
-                self._checkpoint(), on_wait=self._wait_for_holder, is_given_up=self._is_stopped
+                self._checkpoint(), on_wait=self._show_wait, is_given_up=self._is_stopped
             )
             await self._interruptible("lease of the engine", acquired)
             if not self._lease.is_held and not self._is_stopped():
                 await self._continue_as_new()
         return self._lease.is_held and not self._is_stopped()
 
-    def _wait_for_holder(self, holder: str) -> None:
-        engine = self._config.engines[0].name
-        self._show("waiting_for_engine", f"engine {engine} is leased to {holder}")
+    def _show_wait(self, detail: str) -> None:
+        self._show("waiting_for_engine", detail)
 
     def _record(self, result: IterationResult) -> None:
         self._num_this_run += 1
@@ -209,7 +214,7 @@ class LoopWorkflow:
             # A child that was cancelled with this loop tells what it did, like a stopped one.
             raise_if_cancelled()
             return result
-        except (ActivityError, ChildWorkflowError, asyncio.CancelledError) as error:
+        except (ActivityError, ChildWorkflowError, LoopError, asyncio.CancelledError) as error:
             if is_cancellation(error):
                 if self._is_stopped() and workflow.cancellation_reason() is None:
                     return None

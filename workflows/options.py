@@ -29,10 +29,22 @@ PRIORITY_KEY: dict[EpisodeKind, int] = {"evaluation": 2, "training": 3, "audit":
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a caller waits for a worker that may not exist, asking again and again."""
+
+    first_seconds: float = 5.0
+    """Wait of the first try; doubled for each further one."""
+    longest_seconds: float = 60.0
+    total_seconds: float = 600.0
+    """Wait of all tries together; while the platform is off nobody makes any."""
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How one activity is called.
 
-    What it waits for a worker is not bounded: a platform that was off goes on where it was.
+    What it waits for a worker is bounded only where the caller asks again (``Patience``): a
+    platform that was off goes on where it was.
     """
 
     start_to_close: timedelta
@@ -63,7 +75,10 @@ TABLE: dict[str, Options] = {
 }
 
 MAX_ATTEMPTS = 500
-"""Two hours of failures in a row; an attempt begins only where there is a worker."""
+"""Two hours of failures in a row; an attempt begins only where there is a worker.
+
+Failures with a smaller budget have it in ``contracts.failures``.
+"""
 
 RETRY = RetryPolicy(
     initial_interval=timedelta(seconds=1),
@@ -82,6 +97,7 @@ async def call(
     queue: str | None = None,
     profile: Profile = "embedded",
     priority: Priority | None = None,
+    schedule_to_start: timedelta | None = None,
 ) -> Result:
     """Run an activity by its declared signature, with the options of its row."""
     definition = activity._Definition.must_from_callable(signature)
@@ -92,6 +108,7 @@ async def call(
         task_queue=queue or options.queue,
         start_to_close_timeout=options.start_to_close,
         schedule_to_close_timeout=options.schedule_to_close,
+        schedule_to_start_timeout=schedule_to_start,
         heartbeat_timeout=HEARTBEAT_TIMEOUT[profile] if options.heartbeats else None,
         retry_policy=RETRY,
         summary=summary,
