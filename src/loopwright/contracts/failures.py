@@ -35,6 +35,10 @@ class SandboxUnavailable(LoopError):
     """The host could not run a command; says nothing of the command."""
 
 
+class RootMissing(SandboxUnavailable):
+    """This host has no such root file system or package folder; another may."""
+
+
 class EngineUnavailable(LoopError):
     """No completion of the policy version asked for could be had."""
 
