@@ -30,7 +30,7 @@ def test_what_a_shell_sets_for_itself_does_not_carry_over() -> None:
     assert read_report(report(after=after), BEFORE).session.variables == {}
 
 
-@pytest.mark.parametrize("value", [b"x" * MAX_VARIABLE_BYTES, b"\xff"])
+@pytest.mark.parametrize("value", [b"x" * MAX_VARIABLE_BYTES, b"'" * 2000, b"\xff"])
 def test_variable_that_cannot_be_kept_is_named(value: bytes) -> None:
     read = read_report(report(after=b"BIG=%b\0SMALL=1\0" % value), BEFORE)
     assert read.session.variables == {"SMALL": "1"}

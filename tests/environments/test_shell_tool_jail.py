@@ -9,7 +9,7 @@ from loopwright.adapters.local_jail import LocalJail
 from loopwright.contracts.workspaces import MIB, CommandRequest, Limits, Workspace
 from loopwright.core.protocols import Jail, JailRun
 from loopwright.environments.shell_calls import BashCall
-from loopwright.environments.shell_script import Service
+from loopwright.environments.shell_script import MAX_COMMAND_BYTES, Service
 from loopwright.environments.shell_session import ShellSession
 from loopwright.environments.shell_tool import ShellTool, ToolFacts
 from tests.adapters.jails import left_on_host, needs_jails
@@ -219,6 +219,17 @@ def test_what_a_workspace_does_not_hold_is_told(shell: Shell) -> None:
     assert observation.startswith("[exit code 0; not kept in the workspace: ")
     assert [one.path for one in shell.facts.skipped] == ["out", "pipe"]
     assert shell("ls") == "file\nlink\n[exit code 0]"
+
+
+def test_longest_command_and_session_can_be_run(shell: Shell) -> None:
+    fill = 'for i in {0..19}; do export V$i="$(printf "\'%.0s" {1..1600})"; done; '
+    folders = "/".join(["'" * 200] * 4)
+    observation = shell(f'{fill} mkdir -p "{folders}"; cd "{folders}"; touch f')
+    assert "not carried over" in observation
+    assert sorted(shell.session.variables) == ["OLDPWD", "V0", "V1", "V10", "V11"]
+    command = 'echo ${#V0} "$(basename "$PWD")" #'
+    longest = command + "x" * (MAX_COMMAND_BYTES - len(command))
+    assert shell(longest) == f"1600 {chr(39) * 200}\n[exit code 0]"
 
 
 def test_long_output_keeps_its_end(shell: Shell) -> None:

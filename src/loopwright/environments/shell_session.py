@@ -9,6 +9,7 @@ background end with the command.
 
 import re
 from collections.abc import Iterable
+from shlex import quote
 
 from pydantic import Field
 
@@ -17,7 +18,7 @@ from loopwright.contracts.base import Contract
 WORKSPACE = "/workspace"
 """Where a session begins."""
 MAX_VARIABLE_BYTES = 8 * 1024
-"""Length of one variable, name and value, that carries over."""
+"""Length of one variable that carries over: its name, and its value as a shell quotes it."""
 MAX_VARIABLES_BYTES = 32 * 1024
 """Length of all together."""
 _MAX_UNSET = 100
@@ -63,12 +64,12 @@ class ShellSession(Contract):
         room = MAX_VARIABLES_BYTES
         changed = (name for name in sorted(after) if before.get(name) != after[name])
         for name in _names(changed):
-            num_bytes = len(name) + len(after[name.encode()])
             try:
                 value = after[name.encode()].decode()
             except UnicodeDecodeError:
                 left_behind.append(name)
                 continue
+            num_bytes = len(name) + len(quote(value).encode())
             if num_bytes > min(room, MAX_VARIABLE_BYTES):
                 left_behind.append(name)
                 continue
