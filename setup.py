@@ -8,11 +8,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
-SOURCES = Path("deploy/nsjail")
+SOURCES = Path("src/loopwright/deploy/nsjail")
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 
@@ -23,7 +23,7 @@ class BuildWithHelpers(build_py):
         """Build; an editable install is left to compile on the host."""
         super().run()
         if COMPILER and not self.editable_mode:
-            target = Path(self.build_lib, "loopwright", SOURCES, "bin")
+            target = Path(self.build_lib, SOURCES.relative_to("src"), "bin")
             target.mkdir(parents=True, exist_ok=True)
             for line in (SOURCES / "helpers.txt").read_text().splitlines():
                 name, *words = line.split()
@@ -31,18 +31,23 @@ class BuildWithHelpers(build_py):
                 subprocess.run(command, cwd=SOURCES, check=True)
 
 
-class PlatformWheel(bdist_wheel):
-    """Names the platform of a wheel that holds programs."""
+class DistributionWithHelpers(Distribution):
+    """Is for one kind of machine when it holds programs."""
 
-    def finalize_options(self) -> None:
-        """Take the platform from the helpers."""
-        super().finalize_options()
-        self.root_is_pure = COMPILER is None
+    def has_ext_modules(self) -> bool:
+        """Say whether there is something compiled."""
+        return COMPILER is not None
+
+
+class WheelWithHelpers(bdist_wheel):
+    """Keeps to any Python 3: the programs do not know of it."""
 
     def get_tag(self) -> tuple[str, str, str]:
-        """Keep to any Python 3: the programs do not know of it."""
-        _, _, platform = super().get_tag()
-        return "py3", "none", platform
+        """Name the platform only."""
+        return "py3", "none", super().get_tag()[2]
 
 
-setup(cmdclass={"build_py": BuildWithHelpers, "bdist_wheel": PlatformWheel})
+setup(
+    distclass=DistributionWithHelpers,
+    cmdclass={"build_py": BuildWithHelpers, "bdist_wheel": WheelWithHelpers},
+)

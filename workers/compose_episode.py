@@ -17,6 +17,7 @@ from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.vllm_engine import VllmEngine
 from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
+from loopwright.workers.workspaces import open_workspaces
 
 _STORE_THREADS = 16
 
@@ -26,13 +27,17 @@ async def compose(
 ) -> list[Callable[..., Any]]:
     """Build the activities of the episode pool; the stack closes what they hold."""
     store = open_store(settings, max_connections=_STORE_THREADS)
-    jail = stack.enter_context(LocalJail(jail_root(settings), num_slots=settings.sandbox_slots))
+    workspaces = open_workspaces(settings, store)
+    jail = stack.enter_context(
+        LocalJail(jail_root(settings), num_slots=settings.sandbox_slots, blobs=workspaces)
+    )
     engines = {
         name: await stack.enter_async_context(VllmEngine(url, api_key=settings.engine_api_key))
         for name, url in settings.engine_urls.items()
     }
     resources = EpisodeResources(
         store=store,
+        workspaces=workspaces,
         engines=engines,
         jail=jail,
         store_threads=ThreadPoolExecutor(_STORE_THREADS, thread_name_prefix="store"),

@@ -31,6 +31,8 @@ class Settings(Contract):
     """Model directory the engine was started with (engine pool only)."""
     state_dir: Path = Path(".loopwright")
     """Folder for this host's caches."""
+    workspace_cache_bytes: int = Field(default=1 << 30, ge=1 << 20)
+    """Most that the cache of workspaces in it may hold (episode pool and commands)."""
     sandbox_slots: int = Field(default=2, ge=1, le=1024)
     """Jails at once on this host (episode pool only)."""
     max_episodes: int = Field(default=64, ge=1)

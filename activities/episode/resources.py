@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
+from loopwright.adapters.workspaces import Workspaces
 from loopwright.contracts.configs import EnvironmentConfig
 from loopwright.contracts.episodes import EpisodeInput
 from loopwright.contracts.failures import EnvironmentFailure, LoopError, UserError
@@ -25,9 +26,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class EpisodeResources:
-    """The store, the engines and the jail, with the threads that blocking calls run on."""
+    """The stores, the engines and the jail, with the threads that blocking calls run on."""
 
     store: ObjectStore
+    workspaces: Workspaces
     engines: Mapping[str, Engine]
     jail: Jail
     store_threads: Executor

@@ -115,7 +115,7 @@ class _Player:
         completion = await self._generate(prompt)
         reply = await self.resources.in_jail_thread(self._reply, completion)
         record = self._record(prompt, completion, reply, seconds=time.monotonic() - started)
-        self.head = await self.resources.in_store_thread(self.log.commit, record)
+        self.head = await self.resources.in_store_thread(self._commit, record, reply)
         self.records.append(record)
         self.stop_reason = record.stop_reason
 
@@ -169,6 +169,12 @@ class _Player:
                 limits=self.episode.budgets.limits,
             )
 
+    def _commit(self, record: TurnRecord, reply: Reply) -> TurnHead:
+        """Store the workspace first: a record names none that cannot be had."""
+        if reply.workspace is not None:
+            self.resources.workspaces.keep(reply.workspace)
+        return self.log.commit(record)
+
     def _state(self) -> dict[str, object]:
         if self.records:
             return self.records[-1].state
@@ -194,7 +200,7 @@ class _Player:
             finish_reason=completion.finish_reason,
             messages=() if stop_reason else reply.messages,
             state=reply.state,
-            workspace=reply.workspace,
+            workspace=reply.workspace.digest if reply.workspace is not None else None,
             turn_reward=reply.turn_reward,
             seconds=round(seconds, 6),
             stop_reason=stop_reason,

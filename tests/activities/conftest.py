@@ -13,7 +13,9 @@ from loopwright.activities.episode.resources import EpisodeResources
 from loopwright.activities.episode.take_turns import TakeTurns
 from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.object_store import InMemoryObjectStore
+from loopwright.adapters.workspaces import Workspaces
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
+from loopwright.contracts.workspaces import MIB
 from loopwright.core.protocols import Engine, Jail
 from loopwright.learning.checkpoints import import_directory
 from tests.policies import PICO_DIRECTORY
@@ -51,6 +53,7 @@ class EpisodeActivities:
         self._threads = ThreadPoolExecutor(4)
         self.resources = EpisodeResources(
             store=store,
+            workspaces=Workspaces(store, folder / "workspaces", max_bytes=MIB),
             engines={"main": engine},
             jail=jail,
             store_threads=self._threads,

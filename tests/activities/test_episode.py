@@ -11,6 +11,7 @@ from loopwright.adapters.engine import ScriptedEngine
 from loopwright.adapters.jail import FakeJail
 from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.object_store import InMemoryObjectStore
+from loopwright.adapters.workspaces import Workspaces
 from loopwright.contracts.configs import EnvironmentConfig, EpisodeConfig
 from loopwright.contracts.episodes import (
     EpisodeInput,
@@ -24,12 +25,14 @@ from loopwright.contracts.failures import (
     EngineUnavailable,
     EnvironmentFailure,
     SandboxUnavailable,
+    StoreError,
     TaskError,
     UserError,
 )
 from loopwright.contracts.policies import CheckpointRef, SamplingParams
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.turns import StopReason, TurnHead
+from loopwright.contracts.workspaces import MIB
 from loopwright.environments.program_steps.environment import ProgramSteps
 from loopwright.trajectories import codec
 from loopwright.trajectories.rendering import Renderer
@@ -57,7 +60,9 @@ def make(store: InMemoryObjectStore, jail: LocalJail, tmp_path: Path) -> Make:
     def build(*answers: str | EngineUnavailable | Sequence[int], **changes: Any) -> Any:
         script = [tokens(a) if isinstance(a, str) else a for a in answers]
         engine = ScriptedEngine(script)
-        made = EpisodeActivities(store, engine, changes.get("jail", jail), tmp_path)
+        made = EpisodeActivities(
+            changes.get("store", store), engine, changes.get("jail", jail), tmp_path
+        )
         made.engine = engine  # type: ignore[attr-defined]
         return made
 
@@ -128,6 +133,41 @@ async def test_answers_lead_to_stop_verdict_and_reward(
     assert (turns.stop_reason, turns.head.num_turns) == (stop, len(answers))
     assert (graded.grade.verdict, graded.first_answer_passed) == (verdict, is_first)
     assert graded.grade.reward == pytest.approx(reward)
+
+
+async def test_workspace_of_each_turn_can_be_had_by_the_digest_in_its_record(
+    activity: ActivityEnvironment,
+    make: Make,
+    pico: CheckpointRef,
+    store: InMemoryObjectStore,
+    tmp_path: Path,
+) -> None:
+    made, episode = make(WRONG, RIGHT), episode_of(pico)
+    turns = await take(activity, made, episode)
+    elsewhere = Workspaces(store, tmp_path / "elsewhere", max_bytes=MIB)
+    records = made.resources.turn_log(episode).load(turns.head).records
+    found = [elsewhere.load(str(record.workspace)) for record in records]
+    assert [file.data for workspace in found for file in workspace.files] == [
+        WRONG.encode(),
+        RIGHT.encode(),
+    ]
+
+
+async def test_turn_whose_workspace_cannot_be_kept_is_not_committed(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
+) -> None:
+    class RefusesWorkspaces(InMemoryObjectStore):
+        def put(self, key: str, data: bytes) -> None:
+            if key.startswith("workspace/"):
+                raise StoreError("S3 put failed: out of space")
+            super().put(key, data)
+
+    refusing = RefusesWorkspaces()
+    refusing.objects = store.objects
+    made, episode = make(RIGHT, store=refusing), episode_of(pico)
+    with pytest.raises(StoreError, match="out of space"):
+        await take(activity, made, episode)
+    assert made.resources.turn_log(episode).deepest().records == ()
 
 
 async def test_trajectory_holds_the_engines_own_tokens(

@@ -11,7 +11,7 @@ from typing import Protocol
 from loopwright.contracts.episodes import Grade
 from loopwright.contracts.tasks import Split, Task, TaskRef
 from loopwright.contracts.turns import JsonObject, Message, StopReason
-from loopwright.contracts.workspaces import Limits
+from loopwright.contracts.workspaces import Limits, Workspace
 from loopwright.core.protocols import Jail
 
 
@@ -33,8 +33,8 @@ class Reply:
     stop_reason: StopReason | None = None
     """None when the episode goes on."""
     turn_reward: float = 0.0
-    workspace: str | None = None
-    """Digest of the workspace after the turn."""
+    workspace: Workspace | None = None
+    """The workspace after the turn; kept in the store before the turn is committed."""
 
 
 class Environment(Protocol):

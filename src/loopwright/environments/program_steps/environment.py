@@ -57,9 +57,9 @@ class ProgramSteps(Environment):
         workspace = Workspace.of({ANSWER_FILE: answer.encode("utf-8", "replace")} if answer else {})
         complaint = self._complaint(task, answer, jail, limits)
         if complaint is None:
-            return Reply(state=after, stop_reason=StopReason.COMPLETED, workspace=workspace.digest)
+            return Reply(state=after, stop_reason=StopReason.COMPLETED, workspace=workspace)
         message = Message(role="user", content=complaint)
-        return Reply(state=after, messages=(message,), workspace=workspace.digest)
+        return Reply(state=after, messages=(message,), workspace=workspace)
 
     def grade(self, task: Task, state: JsonObject, *, jail: Jail, limits: Limits) -> Grade:
         """Reward 0.5 x share of hidden cases passed + 0.5 if all - 0.05 for an extra turn."""
