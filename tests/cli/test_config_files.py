@@ -169,6 +169,12 @@ def test_missing_model_directory_comes_with_how_to_get_one(file: Path) -> None:
     assert "`loopwright policy build DIR` makes one" in found
 
 
+@pytest.mark.parametrize("text", ["engines:\n  - name: A b", "environments:\n  - id: null"])
+def test_list_with_one_wrong_entry_is_a_list(file: Path, text: str) -> None:
+    (found,) = problems(file, text)
+    assert "expected text" in found
+
+
 def test_unknown_section_is_reported_with_its_keys(file: Path) -> None:
     found = problems(file, "sandbox:\n  memmory_mb: 256\n")
     assert found[0].startswith("1: sandbox: unknown key; known here: policy, environments")

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from loopwright.cli.strict_yaml import Document, Path, key_path, show
+from loopwright.contracts.base import first_errors
 from loopwright.contracts.configs import LoopConfig
 
 
@@ -23,11 +24,7 @@ class Problem(NamedTuple):
 
 def problems_of(error: ValidationError, document: Document) -> list[Problem]:
     """Describe each error of a validation."""
-    return [
-        problem
-        for details in error.errors(include_url=False)
-        for problem in _describe(details, document)
-    ]
+    return [problem for details in first_errors(error) for problem in _describe(details, document)]
 
 
 def leave_out(value: Any, error: ValidationError) -> bool:

@@ -84,7 +84,7 @@ class StackInfo(Connections):
         except ValueError as error:
             raise UserError(
                 f"{path} is not a status file of this version; stop the platform with the version "
-                f"that started it, or remove the file if nothing of it runs: {error}"
+                f"that started it, or remove the file if nothing of it runs"
             ) from error
 
     def save(self) -> None:

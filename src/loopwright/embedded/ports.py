@@ -131,7 +131,7 @@ def _remembered(kind: type["ChosenPorts"], folder: StateFolder) -> "ChosenPorts"
     except FileNotFoundError:
         return kind()
     except ValueError as error:
-        raise UserError(f"{folder.ports} is damaged; remove it: {error}") from error
+        raise UserError(f"{folder.ports} is damaged; remove it") from error
 
 
 def _free(taken: set[int]) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pydantic import Field, ValidationError, model_validator
 
-from loopwright.contracts.base import Contract
+from loopwright.contracts.base import Contract, refusals
 from loopwright.contracts.failures import TaskError, UserError
 from loopwright.contracts.tasks import Case, Split, Task, TaskRef
 from loopwright.environments.program_steps.steps import (
@@ -54,10 +54,7 @@ def read_options(values: dict[str, object]) -> Options:
     try:
         return Options.model_validate(values)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'options'}: {item['msg']} (got {item['input']!r})"
-            for item in error.errors()
-        )
+        problems = "; ".join(refusals(error))
         known = ", ".join(Options.model_fields)
         raise UserError(f"environment {ENVIRONMENT_ID}: {problems}; options are {known}") from error
 
