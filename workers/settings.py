@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
 
-from loopwright.contracts.base import Contract
+from loopwright.contracts.base import Contract, refusals
 from loopwright.contracts.failures import UserError
 
 
@@ -59,8 +59,13 @@ class Settings(Contract):
                 values[name] = _engine_urls(raw) if name == "engine_urls" else raw
         try:
             return cls.model_validate(values)
-        except ValueError as error:
-            raise UserError(f"environment variables LOOPWRIGHT_*: {error}") from error
+        except ValidationError as error:
+            raise UserError("; ".join(map(_as_variable, refusals(error)))) from error
+
+
+def _as_variable(refusal: str) -> str:
+    name, _, rest = refusal.partition(": ")
+    return f"LOOPWRIGHT_{name.upper()}: {rest}"
 
 
 def _engine_urls(raw: str) -> dict[str, str]:
