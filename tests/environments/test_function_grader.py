@@ -10,13 +10,13 @@ from loopwright.adapters.local_jail import LocalJail
 from loopwright.contracts.episodes import Verdict
 from loopwright.contracts.failures import SandboxUnavailable
 from loopwright.contracts.tasks import Case
-from loopwright.contracts.workspaces import MIB, Limits
+from loopwright.contracts.workspaces import MIB, CommandResult, Limits
 from loopwright.environments.function_grader import is_equal, run_cases, verdict_of
 
 pytestmark = pytest.mark.nsjail
 
 CASES = (Case(args=(2,), expected=4), Case(args=(3,), expected=9), Case(args=(-1,), expected=1))
-LIMITS = Limits(wall_seconds=3.0, cpu_seconds=3, memory_bytes=128 * MIB)
+LIMITS = Limits(wall_seconds=60.0, cpu_seconds=1, memory_bytes=128 * MIB)
 RIGHT = "def f(x):\n    return x * x\n"
 
 
@@ -139,6 +139,12 @@ def test_trouble_of_the_host_is_no_verdict() -> None:
     broken = FakeJail.of([SandboxUnavailable("no slot")])
     with pytest.raises(SandboxUnavailable):
         run_cases(RIGHT, "f", CASES, jail=broken, limits=LIMITS)
+
+
+def test_answer_that_the_host_starved_gets_no_verdict() -> None:
+    starved = FakeJail.of([CommandResult(timed_out=True, is_suspect=True)])
+    with pytest.raises(SandboxUnavailable, match="too little processor time"):
+        run_cases(RIGHT, "f", CASES, jail=starved, limits=LIMITS)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from loopwright.contracts.episodes import Verdict
+from loopwright.contracts.failures import SandboxUnavailable
 from loopwright.contracts.tasks import Case
 from loopwright.contracts.workspaces import (
     MIB,
@@ -56,7 +57,7 @@ def run_cases(
     """Call ``entry`` of the program ``answer`` with each case's arguments, in one fresh jail.
 
     Raises:
-        SandboxUnavailable: the host could not run it.
+        SandboxUnavailable: the host could not run it, or kept it from running until it timed out.
     """
     nonce = secrets.token_hex(_NONCE_BYTES)
     request = {"nonce": nonce, "entry": entry, "calls": [case.args for case in cases]}
@@ -74,6 +75,8 @@ def run_cases(
         collect=False,
     )
     result = jail.run(workspace, command).result
+    if result.timed_out and result.is_suspect:
+        raise SandboxUnavailable("the host gave the answer's program too little processor time")
     found = _results(result.stdout, nonce, len(cases))
     outcomes = tuple(_judge(case, found.get(i)) for i, case in enumerate(cases))
     return CasesRun(outcomes=outcomes, result=result)
