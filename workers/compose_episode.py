@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from temporalio.client import Client
@@ -13,6 +11,7 @@ from loopwright.activities.episode.grade_episode import GradeEpisode
 from loopwright.activities.episode.renderers import RendererCache
 from loopwright.activities.episode.resources import EpisodeResources
 from loopwright.activities.episode.take_turns import TakeTurns
+from loopwright.adapters.jail_roots import jail_root
 from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.vllm_engine import VllmEngine
 from loopwright.workers.settings import Settings
@@ -29,7 +28,7 @@ async def compose(
     store = open_store(settings, max_connections=_STORE_THREADS)
     workspaces = open_workspaces(settings, store)
     jail = stack.enter_context(
-        LocalJail(jail_root(settings), num_slots=settings.sandbox_slots, blobs=workspaces)
+        LocalJail(jail_root(settings.state_dir), num_slots=settings.sandbox_slots, blobs=workspaces)
     )
     engines = {
         name: await stack.enter_async_context(VllmEngine(url, api_key=settings.engine_api_key))
@@ -48,9 +47,3 @@ async def compose(
         TakeTurns(resources, renderers).take_turns,
         GradeEpisode(resources).grade_episode,
     ]
-
-
-def jail_root(settings: Settings) -> Path:
-    """Name the folder of this state's slots and mounts, which a jail's uid can reach."""
-    state = sha256(str(settings.state_dir.resolve()).encode()).hexdigest()[:12]
-    return Path("/run/loopwright") / state

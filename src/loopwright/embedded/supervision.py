@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
+from loopwright.adapters import jail_roots
 from loopwright.embedded.info import StackInfo
 from loopwright.embedded.locks import hold
 from loopwright.embedded.plan import Plan
@@ -45,11 +46,16 @@ def supervise(
 
 
 def sweep(folder: StateFolder) -> None:
-    """Kill what a supervisor that is gone has left running."""
+    """Kill what a supervisor that is gone has left running, and take its jails away.
+
+    Raises:
+        SandboxUnavailable: the jails cannot be taken away.
+    """
     info = StackInfo.load(folder.root)
     for name, child in (info.children if info else {}).items():
         if child.process is not None and (number := kill_session(child.process)):
             _logger.warning("%s: %d processes were left over and are killed", name, number)
+    jail_roots.clear(jail_roots.jail_root(folder.root))
 
 
 @contextmanager
