@@ -18,6 +18,7 @@ from loopwright.adapters.launchers import ENVIRONMENT, Launcher, NativeLauncher
 from loopwright.adapters.memory_budget import MemoryBudget, host_budget_bytes
 from loopwright.adapters.nsjail import nsjail_launcher
 from loopwright.adapters.plans import plan_of
+from loopwright.adapters.root_store import RootStore
 from loopwright.adapters.slot_queue import SlotQueue
 from loopwright.adapters.slots import Slot, SlotHouse
 from loopwright.adapters.strictness import strict_variables
@@ -42,16 +43,19 @@ class LocalJail(Jail):
         memory_bytes: int | None = None,
         may_be_degraded: bool = False,
         blobs: Blobs | None = None,
+        roots: RootStore | None = None,
         deploy: Path = DEPLOY,
     ) -> None:
         """Remember what to prepare; nothing is touched before the ``with`` block.
 
         ``memory_bytes`` bounds the sum of the limits of commands that run at once; by default a
         share of the host's memory. ``may_be_degraded`` allows jails without control groups.
-        ``blobs`` has the contents that workspaces do not carry.
+        ``blobs`` has the contents that workspaces do not carry, ``roots`` the root file systems and
+        packages that commands may name.
         """
         self._memory = MemoryBudget(memory_bytes or host_budget_bytes())
         self._may_be_degraded, self._blobs = may_be_degraded, blobs
+        self._roots = roots
         self._root, self._num_slots, self._deploy = root, num_slots, deploy
         self._launcher_name = launcher
 
@@ -69,6 +73,7 @@ class LocalJail(Jail):
                 launcher=self._launcher,
                 deploy=self._deploy,
                 may_be_degraded=self._may_be_degraded,
+                roots=self._roots,
             )
         except OSError as error:
             raise SandboxUnavailable(

@@ -27,12 +27,13 @@ from loopwright.adapters.cgroups_v2 import CgroupV2
 from loopwright.adapters.collect import MAX_FILES
 from loopwright.adapters.host_locks import HostLocks
 from loopwright.adapters.jail_files import build_jail_files, make_devices
-from loopwright.adapters.launchers import VIEW, Launcher, Place, workspace_options
+from loopwright.adapters.launchers import Launcher, workspace_options
 from loopwright.adapters.mounts import mounts_below, unmount
+from loopwright.adapters.places import Places
 from loopwright.adapters.plans import Plan
+from loopwright.adapters.root_store import RootStore
 from loopwright.adapters.slot_process import SlotProcess, launcher_command
 from loopwright.adapters.starvation import is_starved
-from loopwright.adapters.strictness import ENTROPY, write_entropy
 from loopwright.contracts.failures import SandboxUnavailable
 
 FIRST_UID = 200_000
@@ -52,11 +53,17 @@ class Slot:
     """None where control groups cannot be had."""
     process: SlotProcess
     launcher: Launcher
+    places: Places
 
     @property
     def owner(self) -> int:
         """User id of its processes on the host."""
-        return self.uid or os.geteuid()
+        return self.places.owner
+
+    def close(self) -> None:
+        """End its launcher, and with it its jail."""
+        self.process.close()
+        self.places.close()
 
     def is_starved(self, wall_seconds: float) -> bool:
         """Say whether the host kept the running command from the processor for so long."""
@@ -79,30 +86,13 @@ class Slot:
 
     def reset(self) -> None:
         """Begin anew after a failure: nothing of the jail that failed is kept."""
-        self.process.close()
+        self.close()
 
     def _prepare(self, plan: Plan) -> None:
-        view = VIEW / self.folder.name
-        place = Place(
-            folder=self.folder,
-            view=view,
-            devices=view / "dev" if self.uid else Path("/dev"),
-            entropy=self._entropy(plan),
-            root_layers=f"{VIEW}/points:{VIEW}/skeleton",
-            usr_layers=f"/usr:{VIEW}/empty",
-            uid=self.uid,
-        )
-        if plan.strict is not None:
-            write_entropy(self.folder / ENTROPY, plan.strict.seed)
+        place = self.places.make(plan)
         options = workspace_options(plan.disk_bytes, max_files=MAX_FILES, uid=self.uid)
-        workspace = [str(view / "workspace"), options]
+        workspace = [str(place.view / "workspace"), options]
         self.process.prepare(plan, [*workspace, *self.launcher.words(place, plan)])
-
-    def _entropy(self, plan: Plan) -> Path:
-        view = VIEW / self.folder.name
-        if plan.strict is not None:
-            return view / ENTROPY
-        return view / "dev" / "urandom" if self.uid else Path("/dev/urandom")
 
 
 class SlotHouse:
@@ -116,13 +106,14 @@ class SlotHouse:
         launcher: Launcher,
         deploy: Path,
         may_be_degraded: bool,
+        roots: RootStore | None,
     ) -> None:
         """Clear what dead owners left in ``root`` and prepare the slots.
 
         Raises:
             SandboxUnavailable: the host cannot run jails.
         """
-        self._root, self._launcher = root.resolve(), launcher
+        self._root, self._launcher, self._roots = root.resolve(), launcher, roots
         self._locks = HostLocks()
         self._hierarchies = _find_hierarchies(may_be_degraded)
         self.slots: list[Slot] = []
@@ -142,7 +133,7 @@ class SlotHouse:
     def close(self) -> None:
         """Take everything away again."""
         for slot in self.slots:
-            slot.process.close()
+            slot.close()
         _clear(self.folder, self._hierarchies)
         with suppress(OSError):
             for folder in self._made:
@@ -164,7 +155,8 @@ class SlotHouse:
             uid=uid,
             procs_files=cgroup.procs_files if cgroup else (),
         )
-        return Slot(folder, uid, cgroup, SlotProcess(command), self._launcher)
+        places = Places(folder, uid, self._roots)
+        return Slot(folder, uid, cgroup, SlotProcess(command), self._launcher, places)
 
     def _make_cgroup(self, index: int) -> Cgroup | None:
         if self._hierarchies is None:

@@ -1,0 +1,71 @@
+"""What the jails of one slot are made of, for each plan."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from loopwright.adapters.launchers import VIEW, Place
+from loopwright.adapters.plans import Plan
+from loopwright.adapters.root_store import RootKind, RootStore
+from loopwright.adapters.strictness import ENTROPY, write_entropy
+from loopwright.contracts.failures import SandboxUnavailable
+
+_NAME_DIGITS = 12
+"""Of its digest, what names a package folder below ``/packages``."""
+
+
+class Places:
+    """Makes the places of one slot, and holds the roots that the present one is made of."""
+
+    def __init__(self, folder: Path, uid: int, roots: RootStore | None) -> None:
+        """Take the slot's folder, the user id its launcher knows, and this host's roots."""
+        self._folder, self._uid, self._roots = folder, uid, roots
+        self._held = ExitStack()
+
+    def make(self, plan: Plan) -> Place:
+        """Give the place for a plan; what the one before held is let go.
+
+        Raises:
+            RootMissing: this host has no such root or package folder.
+            SandboxUnavailable: it is of the other kind, or this host keeps no roots.
+        """
+        self.close()
+        view = VIEW / self._folder.name
+        packages = tuple(
+            (f"{self._hold(digest, RootKind.PACKAGES)}:{VIEW}/empty", digest[:_NAME_DIGITS])
+            for digest in plan.packages
+        )
+        below = self._hold(plan.root, RootKind.ROOT) if plan.root else VIEW / "skeleton"
+        return Place(
+            folder=self._folder,
+            view=view,
+            devices=view / "dev" if self._uid else Path("/dev"),
+            entropy=self._entropy(plan, view),
+            root_layers=f"{VIEW}/points:{below}",
+            usr_layers="" if plan.root else f"/usr:{VIEW}/empty",
+            packages=packages,
+            uid=self._uid,
+        )
+
+    @property
+    def owner(self) -> int:
+        """User id of the programs on the host."""
+        return self._uid or os.geteuid()
+
+    def close(self) -> None:
+        """Let go of the roots."""
+        self._held.close()
+
+    def _hold(self, digest: str, kind: RootKind) -> Path:
+        if self._roots is None:
+            raise SandboxUnavailable("these jails have no roots but the host's own")
+        root = self._held.enter_context(self._roots.hold(digest))
+        if root.kind is not kind:
+            raise SandboxUnavailable(f"root {digest} is of kind {root.kind}, expected {kind}")
+        return root.folder
+
+    def _entropy(self, plan: Plan, view: Path) -> Path:
+        if plan.strict is not None:
+            write_entropy(self._folder / ENTROPY, plan.strict.seed)
+            return view / ENTROPY
+        return view / "dev" / "urandom" if self._uid else Path("/dev/urandom")
