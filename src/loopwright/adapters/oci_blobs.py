@@ -124,11 +124,10 @@ class Layout:
             raise self._missing(path.name) from None
         except OSError as error:
             raise self.problem(f"{path} cannot be read: {error.strerror}") from error
-        file = os.fdopen(opened, "rb")
         if not stat.S_ISREG(os.fstat(opened).st_mode):
-            file.close()
+            os.close(opened)
             raise self.problem(f"{path} is no file")
-        return file
+        return os.fdopen(opened, "rb")
 
     def _missing(self, name: str) -> UserError:
         if name == "index.json":
