@@ -13,6 +13,7 @@ from loopwright.activities.episode.resources import EpisodeResources
 from loopwright.activities.episode.take_turns import TakeTurns
 from loopwright.adapters.jail_roots import jail_root
 from loopwright.adapters.local_jail import LocalJail
+from loopwright.adapters.root_store import RootStore
 from loopwright.adapters.vllm_engine import VllmEngine
 from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
@@ -28,7 +29,14 @@ async def compose(
     store = open_store(settings, max_connections=_STORE_THREADS)
     workspaces = open_workspaces(settings, store)
     jail = stack.enter_context(
-        LocalJail(jail_root(settings.state_dir), num_slots=settings.sandbox_slots, blobs=workspaces)
+        LocalJail(
+            jail_root(settings.state_dir),
+            num_slots=settings.sandbox_slots,
+            launcher=settings.sandbox_launcher,
+            may_be_degraded=settings.sandbox_degraded,
+            blobs=workspaces,
+            roots=RootStore(settings.roots_dir),
+        )
     )
     engines = {
         name: await stack.enter_async_context(VllmEngine(url, api_key=settings.engine_api_key))

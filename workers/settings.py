@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -35,6 +36,12 @@ class Settings(Contract):
     """Most that the cache of workspaces in it may hold (episode pool and commands)."""
     sandbox_slots: int = Field(default=2, ge=1, le=1024)
     """Jails at once on this host (episode pool only)."""
+    sandbox_launcher: Literal["native", "nsjail"] = "native"
+    """What makes the jails; both make the same."""
+    sandbox_degraded: bool = False
+    """Whether jails may run without root or control groups, with weaker limits."""
+    roots_dir: Path = Path("/var/lib/loopwright/roots")
+    """Root file systems and package folders of this host; jails must be able to reach it."""
     max_episodes: int = Field(default=64, ge=1)
     """Episode activities at once (episode pool only)."""
 
