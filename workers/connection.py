@@ -1,10 +1,8 @@
-"""How a worker, and whoever watches loops, reaches the Temporal server."""
+"""How a worker reaches the Temporal server."""
 
 from temporalio.client import Client
-from temporalio.service import GrpcCompression
 
-from loopwright.contracts.failures import UserError
-from loopwright.sdk.plugin import plugin
+from loopwright.sdk import connection
 from loopwright.workers.settings import Settings
 
 
@@ -12,17 +10,6 @@ async def connect(settings: Settings) -> Client:
     """Connect with the platform's plugin.
 
     Raises:
-        UserError: nothing answers at the address.
+        UserError: nothing answers at the address, or it has no such namespace.
     """
-    try:
-        return await Client.connect(
-            settings.temporal_address,
-            namespace=settings.temporal_namespace,
-            plugins=[plugin()],
-            grpc_compression=GrpcCompression.NONE,
-        )
-    except RuntimeError as error:
-        raise UserError(
-            f"cannot reach Temporal at {settings.temporal_address}: {error}; "
-            f"start it (`loopwright up`) or set LOOPWRIGHT_TEMPORAL_ADDRESS"
-        ) from error
+    return await connection.connect(settings.temporal_address, settings.temporal_namespace)

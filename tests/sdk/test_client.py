@@ -2,17 +2,22 @@
 
 import asyncio
 import itertools
+import re
 import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig
-from loopwright.contracts.failures import LoopError, UserError
+from loopwright.contracts.failures import ContractError, LoopError, UserError
 from loopwright.contracts.iterations import LoopProgress
 from loopwright.sdk import LoopClient, LoopHandle
 from loopwright.sdk.client import LoopRunsAlready
+from loopwright.sdk.server_errors import translated
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config
 
@@ -56,7 +61,7 @@ async def test_id_of_an_ended_loop_may_be_used_again(loops: LoopClient) -> None:
     assert (await again.result()).num_iterations == 2
 
 
-@pytest.mark.parametrize("loop_id", ["", "a/b", "-x", "a" * 65, "é", "a b"])
+@pytest.mark.parametrize("loop_id", ["", "a/b", "-x", "a" * 65, "é", "a b", 7, b"x", "a\n"])
 async def test_id_that_is_none_is_refused(loops: LoopClient, loop_id: str) -> None:
     with pytest.raises(UserError, match="loop id: expected"):
         await loops.start(small_config(), loop_id=loop_id)
@@ -224,7 +229,96 @@ async def test_server_that_does_not_answer_is_named() -> None:
         await LoopClient.connect(address)
 
 
-@pytest.mark.parametrize("address", ["", "localhost", "http://localhost:7233", "a b:1", "h:x"])
+@pytest.mark.parametrize(
+    "address",
+    ["", "localhost", "http://localhost:7233", "a b:1", "h:x", "h:0", "h:65536", "[zz]:1", 7233],
+)
 async def test_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(UserError, match="expected HOST:PORT"):
         await LoopClient.connect(address)
+
+
+async def test_server_that_is_not_temporals_is_named() -> None:
+    server = await asyncio.start_server(_answer_as_a_web_server, "127.0.0.1", 0)
+    address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server:
+        with pytest.raises(UserError, match=f"{address}: what answers there is no Temporal server"):
+            await LoopClient.connect(address)
+
+
+async def _answer_as_a_web_server(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    await reader.readline()
+    writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+    writer.close()
+
+
+async def test_host_that_does_not_exist_is_named_in_plain_words() -> None:
+    with pytest.raises(UserError, match="there is no host of this name; start it") as caught:
+        await LoopClient.connect("nowhere.invalid:7233")
+    assert "(" not in str(caught.value).replace("(`loopwright up`)", "")
+
+
+@pytest.mark.parametrize("namespace", ["nowhere", "a b", "x" * 300])
+async def test_namespace_that_is_missing_is_named_at_once(
+    temporal_client: Client, namespace: str
+) -> None:
+    address = temporal_client.service_client.config.target_host
+    with pytest.raises(UserError, match=rf"{address} has no namespace '{namespace}'; create it"):
+        await LoopClient.connect(address, namespace=namespace)
+
+
+async def misuse(loops: LoopClient, call: str, value: Any) -> None:
+    """Make one call with one wrong value."""
+    handle = LoopHandle(loops._client, "first")
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "config": lambda: loops.start(value),
+        "limit": lambda: loops.list_loops(limit=value),
+        "num_iterations": lambda: handle.run_iterations(value),
+        "now": lambda: handle.stop(now=value),
+        "every_seconds": lambda: anext(handle.watch(every_seconds=value)),
+        "Temporal's namespace": lambda: LoopClient.connect("127.0.0.1:1", namespace=value),
+    }
+    await calls[call]()
+
+
+@pytest.mark.parametrize(
+    ("call", "values"),
+    [
+        ("config", [{}, None, "loop.yaml"]),
+        ("limit", [0, -1, True, "5", 2.0, None]),
+        ("num_iterations", [0, -1, True, "5", 100_001, 1.5]),
+        ("now", ["yes", 1, None]),
+        ("every_seconds", [0, -1, "1", True, float("nan"), float("inf")]),
+        ("Temporal's namespace", ["", None, 3]),
+    ],
+)
+async def test_wrong_value_of_a_call_is_named_before_anything_is_sent(
+    loops: LoopClient, call: str, values: list[Any]
+) -> None:
+    for value in values:
+        with pytest.raises(UserError, match=rf"^{call}: expected .*got {re.escape(repr(value))}$"):
+            await misuse(loops, call, value)
+
+
+async def test_missing_search_attribute_is_named_with_what_to_do() -> None:
+    message = "Namespace default has no mapping defined for search attribute LoopName"
+    refused = RPCError(message, RPCStatusCode.INVALID_ARGUMENT, b"")
+    advice = r"attribute LoopName; register all of .*attributes.yaml"
+    with pytest.raises(UserError, match=advice), translated("first"):
+        raise refused
+
+
+async def test_loop_of_another_version_is_told_from_one_that_fails(
+    loops: LoopClient, temporal_client: Client
+) -> None:
+    await temporal_client.start_workflow(
+        "Loop",
+        {"loop_id": "first", "config": {"no_such_key": 1}},
+        id="loop/first",
+        task_queue="nobody",
+    )
+    handle = await loops.loop("first")
+    with pytest.raises(ContractError, match=r"^loop first was started by another version[^\n]*$"):
+        await handle.config()

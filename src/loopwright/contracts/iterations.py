@@ -11,6 +11,9 @@ from loopwright.contracts.evaluations import EvaluationResult
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.tasks import Split, TaskRef
 
+MAX_ITERATIONS = 100_000
+"""Iterations that may be asked for at once."""
+
 IterationOutcome = Literal["trained", "skipped_no_signal", "stopped"]
 
 LoopStatus = Literal[
@@ -139,7 +142,7 @@ class LoopInput(Contract):
 class RunIterationsRequest(Contract):
     """Ask a loop for more iterations (update ``run_iterations``)."""
 
-    num_iterations: int = Field(ge=1, le=100_000)
+    num_iterations: int = Field(ge=1, le=MAX_ITERATIONS)
 
 
 class StopRequest(Contract):

@@ -1,8 +1,6 @@
 """Start, find and list loops on a Temporal server."""
 
-import asyncio
 import difflib
-import re
 import secrets
 from datetime import UTC, datetime
 
@@ -15,22 +13,18 @@ from temporalio.common import (
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import GrpcCompression
 
 from loopwright.contracts import ids, queues
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.iterations import LoopInput
-from loopwright.sdk.loop_handle import LoopHandle
-from loopwright.sdk.plugin import plugin
+from loopwright.sdk import connection
+from loopwright.sdk.arguments import check_config, check_loop_id, check_whole_number
+from loopwright.sdk.loop_handle import QUERY_TIMEOUT, LoopHandle
 from loopwright.sdk.records import LoopSummary
 from loopwright.sdk.server_errors import UnknownLoop, translated
 
-CONNECT_TIMEOUT_SECONDS = 5
-
 _LOOP_NAME = SearchAttributeKey.for_keyword("LoopName")
-_LOOP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_ADDRESS = re.compile(r"[^\s/:]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
 
 
 class LoopRunsAlready(UserError):
@@ -52,23 +46,9 @@ class LoopClient:
         """Connect to the Temporal server at ``HOST:PORT``.
 
         Raises:
-            UserError: nothing answers there.
+            UserError: nothing answers there, or it has no such namespace.
         """
-        if not _ADDRESS.fullmatch(address):
-            raise UserError(f"Temporal's address: expected HOST:PORT, got {address!r}")
-        connecting = Client.connect(
-            address,
-            namespace=namespace,
-            plugins=[plugin()],
-            grpc_compression=GrpcCompression.NONE,
-        )
-        try:
-            return cls(await asyncio.wait_for(connecting, CONNECT_TIMEOUT_SECONDS))
-        except (RuntimeError, TimeoutError, ValueError) as error:
-            raise UserError(
-                f"cannot reach Temporal at {address}: {_reason(error)}; "
-                f"start it (`loopwright up`) or set LOOPWRIGHT_TEMPORAL_ADDRESS"
-            ) from error
+        return cls(await connection.connect(address, namespace))
 
     async def start(self, config: LoopConfig, *, loop_id: str | None = None) -> LoopHandle:
         """Start a loop; the id of one that has ended may be used again.
@@ -79,9 +59,11 @@ class LoopClient:
 
         Raises:
             LoopRunsAlready: a loop of this id is running.
-            UserError: the id is not one.
+            UserError: the id is not one, or the server lacks what loops need.
         """
-        loop_id = _checked(loop_id) if loop_id is not None else _new_loop_id()
+        check_config(config)
+        loop_id = _new_loop_id() if loop_id is None else loop_id
+        check_loop_id(loop_id)
         try:
             with translated(loop_id):
                 await self._start(config, loop_id)
@@ -98,7 +80,8 @@ class LoopClient:
         Raises:
             UserError: there is none of this id; the message names near ones.
         """
-        handle = LoopHandle(self._client, _checked(loop_id))
+        check_loop_id(loop_id)
+        handle = LoopHandle(self._client, loop_id)
         try:
             await handle.status()
         except UnknownLoop as error:
@@ -110,10 +93,12 @@ class LoopClient:
 
     async def list_loops(self, *, limit: int = 50) -> list[LoopSummary]:
         """List loops, each once, the last started first."""
+        check_whole_number("limit", limit)
         query = f"WorkflowType = '{ids.LOOP}' AND ExecutionStatus != 'ContinuedAsNew'"
         newest: dict[str, LoopSummary] = {}
-        with translated("*"):
-            async for execution in self._client.list_workflows(query):
+        with translated():
+            found = self._client.list_workflows(query, rpc_timeout=QUERY_TIMEOUT)
+            async for execution in found:
                 summary = LoopSummary.of(execution)
                 known = newest.get(summary.loop_id)
                 if known is None or known.started_at < summary.started_at:
@@ -133,24 +118,10 @@ class LoopClient:
             search_attributes=TypedSearchAttributes([SearchAttributePair(_LOOP_NAME, loop_id)]),
             static_summary=f"loop {loop_id}: {config.policy.model}, "
             f"{', '.join(environment.id for environment in config.environments)}",
+            rpc_timeout=QUERY_TIMEOUT,
         )
-
-
-def _checked(loop_id: str) -> str:
-    if not _LOOP_ID.fullmatch(loop_id):
-        raise UserError(
-            f"loop id: expected up to 64 letters, digits, '.', '_' or '-', "
-            f"the first a letter or digit; got {loop_id!r}"
-        )
-    return loop_id
 
 
 def _new_loop_id() -> str:
     """Make an id that reads and sorts by time: ``loop-20261201-1412-ab3``."""
     return f"loop-{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(2)[:3]}"
-
-
-def _reason(error: Exception) -> str:
-    """Find the words in what the SDK's core says of a failed connection."""
-    found = re.search(r'message: "([^"]+)"', str(error))
-    return found[1].lower() if found else str(error) or "no answer"

@@ -16,6 +16,7 @@ from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.evaluations import EvaluationResult
 from loopwright.contracts.failures import ContractError, LoopError
 from loopwright.contracts.iterations import (
+    MAX_ITERATIONS,
     OPEN_STATUSES,
     IterationResult,
     LoopInput,
@@ -25,6 +26,7 @@ from loopwright.contracts.iterations import (
     RunIterationsRequest,
     StopRequest,
 )
+from loopwright.sdk.arguments import check_flag, check_seconds, check_whole_number
 from loopwright.sdk.records import LoopDescription, LoopSummary, status_of
 from loopwright.sdk.server_errors import LoopUnanswered, translated
 
@@ -76,6 +78,7 @@ class LoopHandle:
         Raises:
             LoopUnanswered: nothing has answered for five minutes.
         """
+        check_seconds("every_seconds", every_seconds)
         last: LoopProgress | None = None
         while True:
             status = await self._patiently(self.status)
@@ -120,10 +123,12 @@ class LoopHandle:
 
     async def stop(self, *, now: bool = False) -> None:
         """End the loop after the running iteration, or ``now``."""
+        check_flag("now", now)
         await self._update("stop", StopRequest(now=now))
 
     async def run_iterations(self, num_iterations: int) -> int:
         """Ask for more iterations; gives the number the loop will then have done."""
+        check_whole_number("num_iterations", num_iterations, most=MAX_ITERATIONS)
         request = RunIterationsRequest(num_iterations=num_iterations)
         total: int = await self._update("run_iterations", request)
         return total
@@ -142,7 +147,8 @@ class LoopHandle:
             (loop,) = await self._client.data_converter.decode(payloads, [LoopInput])
         except (ValidationError, RuntimeError) as error:
             raise ContractError(
-                f"loop {self.loop_id} was started by another version of loopwright: {error}"
+                f"loop {self.loop_id} was started by another version of loopwright, whose "
+                f"configuration this one cannot read; ask that version"
             ) from error
         config: LoopConfig = loop.config
         return config

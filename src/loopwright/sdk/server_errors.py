@@ -1,8 +1,10 @@
 """Errors of the Temporal server and client, as the errors of this package."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pydantic import ValidationError
 from temporalio.client import (
     WorkflowFailureError,
     WorkflowQueryFailedError,
@@ -19,7 +21,7 @@ from temporalio.exceptions import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from loopwright.contracts.failures import LoopError, UserError
+from loopwright.contracts.failures import ContractError, LoopError, UserError
 
 _UNANSWERED = (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNAVAILABLE)
 
@@ -33,44 +35,57 @@ class UnknownLoop(UserError):
 
 
 @contextmanager
-def translated(loop_id: str) -> Iterator[None]:
-    """Raise what went wrong with a loop as an error of this package."""
+def translated(loop_id: str | None = None) -> Iterator[None]:
+    """Raise what went wrong as an error of this package.
+
+    Args:
+        loop_id: the loop that was asked about; None when all of them were.
+    """
+    subject = "the loops" if loop_id is None else f"loop {loop_id}"
     try:
         yield
     except RPCError as error:
-        raise of_rpc(loop_id, error) from error
+        raise _of_rpc(subject, loop_id, error) from error
     except WorkflowUpdateFailedError as error:
-        raise UserError(f"loop {loop_id} refuses: {_message(error.cause)}") from error
+        raise UserError(f"{subject} refuses: {_message(error.cause)}") from error
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-        raise _unanswered(loop_id) from error
+        raise _unanswered(subject) from error
     except (WorkflowQueryFailedError, WorkflowQueryRejectedError) as error:
-        raise LoopError(f"loop {loop_id} cannot tell its progress: {error}") from error
+        raise LoopError(f"{subject} cannot tell its progress: {_first_line(error)}") from error
     except WorkflowFailureError as error:
-        raise LoopError(failure_message(loop_id, error.cause)) from error
+        raise LoopError(_failure(subject, error.cause)) from error
+    except ValidationError as error:
+        raise ContractError(
+            f"{subject}: the answer is not one of this version of loopwright; ask with the "
+            f"version that its workers have"
+        ) from error
 
 
-def of_rpc(loop_id: str, error: RPCError) -> LoopError:
+def _of_rpc(subject: str, loop_id: str | None, error: RPCError) -> LoopError:
     """Tell an unknown loop from a server or worker that does not answer."""
     if error.status == RPCStatusCode.NOT_FOUND:
         if "completed" in error.message:
-            return UserError(f"loop {loop_id} has ended; start it anew instead")
-        if "namespace" in error.message.lower():
-            return UserError(f"Temporal has no such namespace: {error.message}")
+            return UserError(f"{subject} has ended; start it anew instead")
         return UnknownLoop(f"there is no loop {loop_id!r}")
     if error.status in _UNANSWERED or "no poller" in error.message.lower():
-        return _unanswered(loop_id)
-    return LoopError(f"loop {loop_id}: the Temporal server refuses: {error.message}")
+        return _unanswered(subject)
+    if missing := re.search(r"search attribute (\w+)", error.message):
+        return UserError(
+            f"{subject}: Temporal's namespace lacks the search attribute {missing[1]}; register "
+            f"all of deploy/temporal/search-attributes.yaml in it"
+        )
+    return LoopError(f"{subject}: the Temporal server refuses: {_first_line(error)}")
 
 
-def failure_message(loop_id: str, cause: BaseException | None) -> str:
+def _failure(subject: str, cause: BaseException | None) -> str:
     """Say in one line why a loop did not complete."""
     if isinstance(cause, CancelledError):
-        return f"loop {loop_id} was cancelled"
+        return f"{subject} was cancelled"
     if isinstance(cause, TerminatedError):
-        return f"loop {loop_id} was terminated: {_message(cause)}"
+        return f"{subject} was terminated: {_message(cause)}"
     if isinstance(cause, TimeoutError):
-        return f"loop {loop_id} timed out"
-    return f"loop {loop_id} failed: {_message(cause)}"
+        return f"{subject} timed out"
+    return f"{subject} failed: {_message(cause)}"
 
 
 def _message(cause: BaseException | None) -> str:
@@ -79,8 +94,12 @@ def _message(cause: BaseException | None) -> str:
     return cause.message if isinstance(cause, FailureError) else str(cause)
 
 
-def _unanswered(loop_id: str) -> LoopUnanswered:
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or ["for no reason that it tells"])[0]
+
+
+def _unanswered(subject: str) -> LoopUnanswered:
     return LoopUnanswered(
-        f"no answer about loop {loop_id}: Temporal is not reachable or no worker of the control "
-        f"pool runs; see `loopwright status`"
+        f"no answer about {subject}: Temporal is not reachable or no worker of the control pool "
+        f"runs; see `loopwright status`"
     )

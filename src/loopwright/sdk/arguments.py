@@ -1,0 +1,72 @@
+"""What callers give the client, checked before anything is sent."""
+
+import math
+import re
+
+from loopwright.contracts.configs import LoopConfig
+from loopwright.contracts.failures import UserError
+
+_LOOP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_loop_id(value: object) -> None:
+    """Refuse what is no id of a loop.
+
+    Raises:
+        UserError: it is none.
+    """
+    if not isinstance(value, str) or not _LOOP_ID.fullmatch(value):
+        raise _refusal(
+            "loop id",
+            "up to 64 letters, digits, '.', '_' or '-', the first a letter or digit",
+            value,
+        )
+
+
+def check_config(value: object) -> None:
+    """Refuse what is no configuration.
+
+    Raises:
+        UserError: it is none.
+    """
+    if not isinstance(value, LoopConfig):
+        raise _refusal("config", "a LoopConfig (loopwright.contracts.configs)", value)
+
+
+def check_whole_number(name: str, value: object, *, most: int | None = None) -> None:
+    """Refuse what is no whole number from 1.
+
+    Raises:
+        UserError: it is none.
+    """
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not is_number or value < 1 or (most is not None and value > most):  # type: ignore[operator]
+        upper = "" if most is None else f" to {most}"
+        raise _refusal(name, f"a whole number from 1{upper}", value)
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Refuse what is no positive number of seconds.
+
+    Raises:
+        UserError: it is none.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not (0 < value < math.inf):  # type: ignore[operator]
+        raise _refusal(name, "a positive number of seconds", value)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises:
+        UserError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise _refusal(name, "True or False", value)
+
+
+def _refusal(name: str, expected: str, value: object) -> UserError:
+    text = repr(value)
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    return UserError(f"{name}: expected {expected}; got {shown}")
