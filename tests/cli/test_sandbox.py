@@ -1,6 +1,7 @@
 """The command ``loopwright sandbox run``."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,12 +10,27 @@ import pytest
 
 from loopwright.cli.sandbox_limits import Machine, read_limits
 from tests.adapters.jails import needs_jails
+from tests.servers import ACCESS_KEY, SECRET_KEY, free_port, s3_server
 
 COMMAND = (sys.executable, "-m", "loopwright.cli", "sandbox", "run")
 
 
-def sandbox(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run((*COMMAND, *words), capture_output=True, text=True)
+def sandbox(
+    *words: str, folder: Path | None = None, variables: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, **(variables or {})}
+    command = (*COMMAND, *words)
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+
+
+def platform(s3_port: int) -> dict[str, str]:
+    """Name a platform of which the commands here need the store only."""
+    return {
+        "LOOPWRIGHT_TEMPORAL_ADDRESS": "127.0.0.1:9",
+        "LOOPWRIGHT_S3_ENDPOINT": f"http://127.0.0.1:{s3_port}",
+        "LOOPWRIGHT_S3_ACCESS_KEY": ACCESS_KEY,
+        "LOOPWRIGHT_S3_SECRET_KEY": SECRET_KEY,
+    }
 
 
 @pytest.mark.nsjail
@@ -45,6 +61,68 @@ def test_failing_command_is_a_record_and_no_failure_of_ours(tmp_path: Path) -> N
     assert (record["exit_code"], record["stdout"]) == (7, "1")
     assert record["workspace"]["files"] == []
     assert (tmp_path / "given").read_text() == "1"
+
+
+@pytest.mark.nsjail
+@pytest.mark.s3
+@needs_jails
+def test_workspace_of_one_run_is_given_to_the_next_by_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "big").write_bytes(os.urandom(100_000))
+    with s3_server(tmp_path, port := free_port()):
+        words = ("--", "sh", "-c", "mkdir out; ln -s /etc away; echo 1 > a")
+        first = sandbox(
+            *("--json", "--workspace", "given", *words), folder=tmp_path, variables=platform(port)
+        )
+        record = json.loads(first.stdout)["workspace"]
+        assert record["is_kept"], first.stderr
+        assert record["files"] == ["a", "big", "out/"]
+        assert [skip["path"] for skip in record["skipped"]] == ["away"]
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        words = ("--", "sh", "-c", "cat a; wc -c < big; ls out")
+        second = sandbox(
+            *("--json", "--workspace", record["digest"], *words),
+            folder=elsewhere,
+            variables=platform(port),
+        )
+        assert json.loads(second.stdout)["stdout"] == "1\n100000\n", second.stderr
+        assert json.loads(second.stdout)["workspace"]["digest"] == record["digest"]
+
+
+@pytest.mark.s3
+def test_digest_that_nobody_has_is_bad_input(tmp_path: Path) -> None:
+    with s3_server(tmp_path, port := free_port()):
+        done = sandbox(
+            *("--workspace", "0" * 64, "--", "true"), folder=tmp_path, variables=platform(port)
+        )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"workspace {'0' * 64} is not in the store" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_digest_without_a_platform_is_bad_input(tmp_path: Path) -> None:
+    done = sandbox("--workspace", "0" * 64, "--", "true", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no platform runs in .loopwright" in done.stderr
+
+
+def test_store_that_is_down_fails_a_run_that_needs_it(tmp_path: Path) -> None:
+    done = sandbox(
+        *("--workspace", "0" * 64, "--", "true"), folder=tmp_path, variables=platform(free_port())
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "S3" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.nsjail
+@needs_jails
+def test_store_that_is_down_does_not_take_the_result_of_a_run_away(tmp_path: Path) -> None:
+    done = sandbox("--json", "--", "true", folder=tmp_path, variables=platform(free_port()))
+    assert done.returncode == 0
+    assert not json.loads(done.stdout)["workspace"]["is_kept"]
+    assert "is not kept" in done.stderr
 
 
 @pytest.mark.nsjail

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loopwright.adapters.s3_store import S3ObjectStore
+from loopwright.cli.options import ADDRESS
 from loopwright.contracts.failures import StoreError, UserError
 from loopwright.embedded.stack import Stack, stack_environment
 from loopwright.sdk import LoopClient
@@ -13,8 +14,6 @@ from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
 
 logger = logging.getLogger(__name__)
-
-ADDRESS = "LOOPWRIGHT_TEMPORAL_ADDRESS"
 
 
 async def connect(state: Path) -> LoopClient:

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 STATE = Path(".loopwright")
+ADDRESS = "LOOPWRIGHT_TEMPORAL_ADDRESS"
+"""The variable that names another platform than the one on this machine."""
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON; everything else on stderr.")

@@ -8,7 +8,7 @@ import typer
 from loopwright.cli import options
 
 if TYPE_CHECKING:
-    from loopwright.contracts.workspaces import CommandResult
+    from loopwright.contracts.workspaces import CommandResult, WorkspaceFile
     from loopwright.core.protocols import JailRun
 
 app = typer.Typer(no_args_is_help=True, help="Commands in the sandbox.")
@@ -30,35 +30,47 @@ def run(
         ),
     ] = "",
     workspace: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder to copy in as /workspace; it stays as it is."),
+        str | None,
+        typer.Option(
+            metavar="DIR|DIGEST",
+            help="Folder to copy in as /workspace, which stays as it is; or the digest of a "
+            "workspace that the platform has.",
+        ),
     ] = None,
     stdin: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Standard input of the command; by default empty."),
     ] = None,
+    state: options.State = options.STATE,
     is_json: options.Json = False,
 ) -> None:
     """Run one command in a fresh jail; exit 0 when the jail did its work, whatever the command did.
 
     The command sees /usr of this machine, its workspace and no network. A limit it exceeds ends it.
+    Where a platform runs, it keeps the workspace afterwards, for its digest to be used again.
 
     Example: loopwright sandbox run --limits wall=5,memory=256M -- python3 -c 'print(6 * 7)'
     """
     from loopwright.adapters.local_jail import LocalJail
     from loopwright.cli.output import print_json
-    from loopwright.cli.sandbox_input import read_request, read_workspace
+    from loopwright.cli.sandbox_input import read_request
+    from loopwright.cli.sandbox_workspaces import SandboxWorkspaces
 
     request = read_request(command, limits=limits, workspace=workspace, stdin=stdin)
-    with LocalJail(Path("/run/loopwright/cli"), num_slots=1) as jail:
-        done = jail.run(read_workspace(workspace), request)
+    workspaces = SandboxWorkspaces(state)
+    given = workspaces.read(workspace)
+    with LocalJail(Path("/run/loopwright/cli"), num_slots=1, blobs=workspaces.blobs) as jail:
+        done = jail.run(given, request)
+    is_kept = workspaces.keep(done.workspace)
     if is_json:
-        print_json(_record(done))
+        print_json(_record(done, is_kept=is_kept))
     else:
         _show(done.result)
+        if is_kept:
+            typer.echo(f"workspace {done.workspace.digest}", err=True)
 
 
-def _record(done: "JailRun") -> dict[str, object]:
+def _record(done: "JailRun", *, is_kept: bool) -> dict[str, object]:
     """Give the result with text for bytes, and the digest of what it left."""
     record: dict[str, object] = done.result.model_dump(exclude={"stdout", "stderr"})
     return record | {
@@ -66,9 +78,18 @@ def _record(done: "JailRun") -> dict[str, object]:
         "stderr": done.result.stderr.decode("utf-8", "replace"),
         "workspace": {
             "digest": done.workspace.digest,
-            "files": [_printable(file.path) for file in done.workspace.files],
+            "files": [_listed(file) for file in done.workspace.files],
+            "skipped": [
+                {"path": _printable(skip.path), "reason": _printable(skip.reason)}
+                for skip in done.skipped
+            ],
+            "is_kept": is_kept,
         },
     }
+
+
+def _listed(file: "WorkspaceFile") -> str:
+    return _printable(f"{file.path}/" if file.kind == "folder" else file.path)
 
 
 def _printable(path: str) -> str:
