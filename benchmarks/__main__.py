@@ -5,7 +5,7 @@ import sys
 
 from benchmarks.ratios import Ratio
 
-NAMES = ("sandbox",)
+NAMES = ("sandbox", "workspaces")
 """A module of this folder each; its ``run()`` gives the ratios."""
 
 
