@@ -55,6 +55,19 @@ def reward_by_index(request: GradeEpisodeRequest) -> float | None:
     return float(request.episode.index % 2)
 
 
+class Turnstile(asyncio.Event):
+    """Lets so many through, and holds the rest until it is set."""
+
+    def __init__(self, num_free: int) -> None:
+        super().__init__()
+        self._num_free = num_free
+
+    async def wait(self) -> Any:
+        """Pass, or wait."""
+        self._num_free -= 1
+        return self._num_free >= 0 or await super().wait()
+
+
 @dataclass
 class FakeActivities:
     """Bodies that remember what they were asked; a test changes the fields it is about."""

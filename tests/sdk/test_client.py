@@ -18,7 +18,8 @@ from loopwright.contracts.iterations import LoopProgress
 from loopwright.sdk import LoopClient, LoopHandle
 from loopwright.sdk.client import LoopRunsAlready
 from loopwright.sdk.server_errors import translated
-from tests.fakes import FakeActivities
+from loopwright.workflows.loop import ITERATIONS_PER_RUN
+from tests.fakes import FakeActivities, Turnstile
 from tests.workflows.conftest import small_config
 
 
@@ -154,6 +155,25 @@ async def test_paused_loop_is_listed_as_paused_and_after_all_as_completed(
     await handle.resume()
     await handle.result()
     await listed(loops, "completed")
+
+
+async def test_status_of_a_loop_that_was_paused_outlives_continue_as_new(
+    loops: LoopClient, fakes: FakeActivities
+) -> None:
+    iteration = IterationConfig(num_tasks=1, group_size=2)
+    config = small_config(num_iterations=ITERATIONS_PER_RUN + 1, iteration=iteration)
+    go_on = fakes.hold["trainer.train_step"] = Turnstile(ITERATIONS_PER_RUN - 1)
+    handle = await loops.start(config)
+    while fakes.counts()["trainer.train_step"] < ITERATIONS_PER_RUN:
+        await asyncio.sleep(0.02)
+    await handle.pause()
+    go_on.set()
+    progress = await until_phase(handle, "paused")
+    assert progress.iteration == ITERATIONS_PER_RUN
+    await listed(loops, "paused")
+    await handle.resume()
+    await listed(loops, "running")
+    assert (await handle.result()).num_iterations == ITERATIONS_PER_RUN + 1
 
 
 async def test_stopped_loop_is_watched_to_its_end(loops: LoopClient, fakes: FakeActivities) -> None:

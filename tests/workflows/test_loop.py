@@ -189,9 +189,7 @@ async def test_evaluations_between_iterations_are_kept_with_their_iteration(clie
     assert result.num_episodes == 5 * 12 + 2 * 4
 
 
-async def test_progress_of_a_loop_that_evaluates_often_stays_a_small_payload(
-    client: Client,
-) -> None:
+async def test_loop_carries_its_newest_evaluations_only(client: Client) -> None:
     count = KEPT_EVALUATIONS + 2
     evaluation = EvaluationConfig(num_tasks=2, samples=1, at_start=False, at_end=False, every=1)
     iteration = IterationConfig(num_tasks=1, group_size=2)

@@ -8,24 +8,12 @@ from temporalio.client import Client, WorkflowFailureError
 
 from loopwright.contracts.configs import EvaluationConfig
 from loopwright.contracts.iterations import IterationResult, LoopResult, StopRequest
-from tests.fakes import FakeActivities
+from tests.fakes import FakeActivities, Turnstile
 from tests.workflows.conftest import small_config, start_loop
 
 EPISODES = 12
 """Of one iteration of the small configuration."""
 ENDED_EPISODES = "WorkflowType = 'Episode' AND ExecutionStatus = 'Completed'"
-
-
-class Turnstile(asyncio.Event):
-    """Lets so many through, and holds the rest."""
-
-    def __init__(self, num_free: int) -> None:
-        super().__init__()
-        self._num_free = num_free
-
-    async def wait(self) -> Any:
-        self._num_free -= 1
-        return self._num_free >= 0 or await super().wait()
 
 
 async def begun(fakes: FakeActivities, activity: str, count: int = 1) -> None:

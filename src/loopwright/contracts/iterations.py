@@ -186,6 +186,7 @@ class LoopResult(Contract):
     outcome: Literal["completed", "stopped"]
     checkpoint: CheckpointRef | None
     num_iterations: int
+    """Iterations that it began; the last is a stopped one where the loop was stopped in it."""
     num_episodes: int
     num_lost: int
     base_evaluation: EvaluationResult | None = None
