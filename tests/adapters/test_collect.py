@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from loopwright.adapters.collect import (
     lay_out,
     open_folder,
 )
+from loopwright.adapters.mounts import mount_tmpfs, unmount
 from loopwright.contracts.failures import TaskError
 from loopwright.contracts.workspaces import EntryKind, Workspace, WorkspaceFile
+from tests.adapters.jails import needs_jails
 from tests.adapters.workspaces import NAMES, collected, laid_out, random_workspace
 
 
@@ -69,6 +72,42 @@ def test_pipes_and_sockets_do_not_block_and_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"1")
     assert paths(tmp_path) == ["file"]
     assert skipped(tmp_path) == ["pipe", "socket"]
+
+
+@needs_jails
+def test_folder_of_another_file_system_is_skipped_and_told(tmp_path: Path) -> None:
+    (tmp_path / "mounted").mkdir()
+    (tmp_path / "file").touch()
+    mount_tmpfs(tmp_path / "mounted", "size=1m")
+    try:
+        assert paths(tmp_path) == ["file"]
+        assert skipped(tmp_path) == ["mounted"]
+    finally:
+        unmount(tmp_path / "mounted")
+
+
+@needs_jails
+def test_overlay_is_collected_as_its_programs_see_it(tmp_path: Path) -> None:
+    lower, upper, merged = (tmp_path / name for name in ("lower", "upper", "merged"))
+    laid_out(Workspace.of({"a/kept": b"1", "gone": b"1", "edited": b"1"}), lower)
+    upper.mkdir()
+    merged.mkdir()
+    mount_tmpfs(upper, "size=1m")
+    try:
+        for name in ("files", "work"):
+            (upper / name).mkdir()
+        layers = f"lowerdir={lower},upperdir={upper}/files,workdir={upper}/work"
+        subprocess.run(("mount", "-t", "overlay", "-o", layers, "tests", merged), check=True)
+        try:
+            (merged / "gone").unlink()
+            (merged / "edited").write_bytes(b"2")
+            found = collected(merged)
+        finally:
+            unmount(merged)
+    finally:
+        unmount(upper)
+    assert found.workspace == Workspace.of({"a/kept": b"1", "edited": b"2"})
+    assert found.skipped == ()
 
 
 def test_sparse_files_count_with_their_holes(tmp_path: Path) -> None:

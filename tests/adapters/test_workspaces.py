@@ -1,6 +1,8 @@
 """Workspaces by digest: kept, loaded, laid out on any host, compared."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -341,3 +343,36 @@ def test_error_of_who_uses_a_base_folder_is_its_own(host: Host) -> None:
     digest = workspaces.keep(SMALL)
     with pytest.raises(FileNotFoundError), workspaces.base_folder(digest) as folder:
         (folder / "no-such-file").read_bytes()
+
+
+def test_processes_share_a_cache_that_is_too_small_for_all_they_do(tmp_path: Path) -> None:
+    program = """
+import os, random, sys
+from pathlib import Path
+from loopwright.adapters.collect import lay_out, open_folder
+from loopwright.adapters.workspaces import Workspaces
+from loopwright.contracts.workspaces import Workspace
+from tests.adapters.workspaces import DirectoryStore, collected
+
+root, seed = Path(sys.argv[1]), int(sys.argv[2])
+chance = random.Random(seed)
+workspaces = Workspaces(DirectoryStore(root / "store"), root / "cache", max_bytes=400_000)
+for index in range(25):
+    names = chance.sample(range(20), 6)
+    given = Workspace.of({str(name): bytes([name]) + b"x" * 20_000 for name in names})
+    digest = workspaces.keep(given)
+    folder = root / f"{seed}-{index}"
+    folder.mkdir()
+    with open_folder(folder) as opened:
+        lay_out(workspaces.load(digest), opened, owner=os.geteuid(), blobs=workspaces)
+    assert collected(folder).workspace.digest == digest
+    with workspaces.base_folder(digest) as base:
+        assert collected(base).workspace.digest == digest
+"""
+    (tmp_path / "store").mkdir()
+    processes = [
+        subprocess.Popen((sys.executable, "-c", program, str(tmp_path), str(seed)))
+        for seed in range(4)
+    ]
+    assert [process.wait() for process in processes] == [0, 0, 0, 0]
+    assert not list((tmp_path / "cache" / "uses").iterdir())

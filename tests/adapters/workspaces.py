@@ -2,11 +2,13 @@
 
 import os
 import random
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 from loopwright.adapters.collect import Collected, collect, lay_out, open_folder
 from loopwright.contracts.workspaces import MIB, Workspace, WorkspaceFile, written
-from loopwright.core.protocols import Blobs
+from loopwright.core.protocols import Blobs, ObjectStore
 
 NAMES = (
     *(b"a", b"b.txt", b"a-b", b".hidden", b"-rf", b" ", b"a\nb", b"a\\b", b"\x1b[31m", b"~"),
@@ -53,3 +55,34 @@ def _random_entry(chance: random.Random, path: bytes) -> WorkspaceFile:
         return WorkspaceFile.link(written(path), written(climbs + chance.choice(NAMES)))
     data = chance.randbytes(chance.choice((0, 1, chance.randrange(1, 2000))))
     return WorkspaceFile(written(path), data, executable=chance.random() < 0.3)
+
+
+class DirectoryStore(ObjectStore):
+    """A store that several processes share."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def put(self, key: str, data: bytes) -> None:
+        path = self._path(key)
+        unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+        unfinished.write_bytes(data)
+        unfinished.replace(path)
+
+    def get(self, key: str) -> bytes:
+        try:
+            return self._path(key).read_bytes()
+        except FileNotFoundError as error:
+            raise KeyError(key) from error
+
+    def list_keys(self, prefix: str) -> list[str]:
+        raise NotImplementedError
+
+    def exists(self, key: str) -> bool:
+        return self._path(key).exists()
+
+    def delete(self, keys: Iterable[str]) -> None:
+        raise NotImplementedError
+
+    def _path(self, key: str) -> Path:
+        return self._root / key.replace("/", "_")

@@ -192,14 +192,18 @@ class _Walk:
             yield None
             return
         try:
-            found = os.fstat(descriptor)
-            is_ours = found.st_dev == self.device
-            is_plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-            if not is_ours or not is_plain:
-                self._skip(path, "it is another file system" if is_plain else "it is no plain file")
-            yield descriptor if is_ours and is_plain else None
+            problem = self._problem(os.fstat(descriptor))
+            if problem:
+                self._skip(path, problem)
+            yield None if problem else descriptor
         finally:
             os.close(descriptor)
+
+    def _problem(self, found: os.stat_result) -> str:
+        """Say what is wrong with what was opened; files of an overlay are of many devices."""
+        if stat.S_ISDIR(found.st_mode):
+            return "" if found.st_dev == self.device else "it is another file system"
+        return "" if stat.S_ISREG(found.st_mode) else "it is no plain file"
 
     def _skip(self, path: bytes, reason: str) -> None:
         self.skipped.append(Skipped(written(path[:_SHOWN_PATH_BYTES]), reason))
