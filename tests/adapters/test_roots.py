@@ -187,6 +187,12 @@ def test_packages_are_the_same_wherever_and_however_they_were_installed(
     assert found_in(one)["package/__init__.py"] == "644 x = 1\n"
 
 
+def test_equal_files_of_two_kinds_are_two_roots(roots: Roots, source: Path) -> None:
+    root, packages = roots.import_folder(source, "root"), roots.import_packages(source, "packages")
+    assert root.digest != packages.digest
+    assert (root.kind, packages.kind) == (RootKind.ROOT, RootKind.PACKAGES)
+
+
 def test_byte_code_of_packages_names_the_place_where_jails_see_them(
     roots: Roots, tmp_path: Path
 ) -> None:

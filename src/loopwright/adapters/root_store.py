@@ -117,8 +117,14 @@ class RootStore:
             RootMissing: there is none.
         """
         root = self.get(name)
-        with _locked(root.folder.parent, fcntl.LOCK_SH):
+        try:
+            opened = _lock(root.folder.parent, fcntl.LOCK_SH)
+        except FileNotFoundError:
+            raise RootMissing(f"root {root.digest} was removed from {self.folder}") from None
+        try:
             yield self.get(root.digest)
+        finally:
+            os.close(opened)
 
     def remove(self, name: str) -> Root:
         """Remove a name, and the root with its last one; a digest removes it with all its names.

@@ -41,6 +41,8 @@ from loopwright.contracts.workspaces import raw
 
 JAIL_OWN = (b"proc", b"dev", b"tmp", b"workspace", b"packages", b"jinit", b"jclock.so")
 """What the jail itself has below ``/``, whatever the root."""
+_HEADS = {RootKind.ROOT: b"", RootKind.PACKAGES: b"packages\n"}
+"""First line of a manifest, so that equal files of two kinds are two roots."""
 MAX_BYTES = 32 << 30
 MAX_ENTRIES = 1_000_000
 
@@ -132,11 +134,12 @@ class Roots(RootStore):
         manifest = build_manifest(making.tree.root, making.tree.sha256)
         if not manifest.num_entries:
             raise UserError("it holds nothing that a jail could use")
-        digest = hashlib.sha256(manifest.data).hexdigest()
+        data = _HEADS[kind] + manifest.data
+        digest = hashlib.sha256(data).hexdigest()
         if kind is RootKind.PACKAGES:
             compile_packages(making.folder / "tree", digest)
         forget_times(making.tree.root)
-        (making.folder / "manifest").write_bytes(manifest.data)
+        (making.folder / "manifest").write_bytes(data)
         record = _record(making.report, manifest, kind, source)
         (making.folder / "root.json").write_text(record.model_dump_json())
         return self.publish(making.folder, digest=digest, name=source.name)
@@ -173,7 +176,7 @@ def _check_folder(path: Path) -> None:
 
 
 def _is_of_root(path: Parts) -> bool:
-    return len(path) > 1 or path[0] not in JAIL_OWN
+    return path not in {(own,) for own in JAIL_OWN}
 
 
 def _is_no_byte_code(path: Parts) -> bool:

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loopwright.cli import options
+from loopwright.cli import options, sandbox_root
 
 if TYPE_CHECKING:
     from loopwright.contracts.workspaces import CommandResult, WorkspaceFile
     from loopwright.core.protocols import JailRun
 
 app = typer.Typer(no_args_is_help=True, help="Commands in the sandbox.")
+app.add_typer(sandbox_root.app, name="root")
 
 
 @app.callback()
@@ -41,25 +42,45 @@ def run(
         Path | None,
         typer.Option(metavar="FILE", help="Standard input of the command; by default empty."),
     ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|DIGEST",
+            help="Root file system, from `sandbox root import`; by default /usr of this machine.",
+        ),
+    ] = None,
+    packages: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|DIGEST",
+            help="Folder of Python packages, from `sandbox root import --packages`; may be given "
+            "several times, the first goes before the others.",
+        ),
+    ] = None,
     state: options.State = options.STATE,
     is_json: options.Json = False,
 ) -> None:
     """Run one command in a fresh jail; exit 0 when the jail did its work, whatever the command did.
 
-    The command sees /usr of this machine, its workspace and no network. A limit it exceeds ends it.
-    Where a platform runs, it keeps the workspace afterwards, for its digest to be used again.
+    The command sees /usr of this machine or another root, its workspace and no network. A limit it
+    exceeds ends it. Where a platform runs, it keeps the workspace afterwards, for its digest to be
+    used again.
 
     Example: loopwright sandbox run --limits wall=5,memory=256M -- python3 -c 'print(6 * 7)'
     """
     from loopwright.adapters.local_jail import LocalJail
     from loopwright.cli.output import print_json
     from loopwright.cli.sandbox_input import read_request
+    from loopwright.cli.sandbox_mounts import with_mounts
     from loopwright.cli.sandbox_workspaces import SandboxWorkspaces
 
     request = read_request(command, limits=limits, workspace=workspace, stdin=stdin)
+    roots = sandbox_root.open_roots()
+    request = with_mounts(request, roots, root=root, packages=packages or ())
     workspaces = SandboxWorkspaces(state)
     given = workspaces.read(workspace)
-    with LocalJail(Path("/run/loopwright/cli"), num_slots=1, blobs=workspaces.blobs) as jail:
+    folder = Path("/run/loopwright/cli")
+    with LocalJail(folder, num_slots=1, blobs=workspaces.blobs, roots=roots) as jail:
         done = jail.run(given, request)
     is_kept = workspaces.keep(done.workspace)
     if is_json:
