@@ -8,7 +8,7 @@
  *
  * SOCKET_FD is a seqpacket socket. In come
  *   "P" and NUL-ended words, with the jail's control socket and its log: make a jail. The words are the
- *       mount point and the options of the workspace, and then either "nsjail" and its argument list,
+ *       slot's folder, the options of the workspace, the folder that it begins with or nothing, and then either "nsjail" and its argument list,
  *       in which "%C" and "%L" stand for the two descriptors, or "native", the words of a plan, and the
  *       argument list of an interpreter to start beforehand.
  *   "K": kill the jail.
@@ -311,22 +311,81 @@ static pid_t start_nsjail(char **command, int control, int log) {
     return -1;
 }
 
-static int open_workspace(const char *point, const char *options) {
-    umount2(point, MNT_DETACH); /* that of the jail before */
-    if (mount("loopwright", point, "tmpfs", MS_NOSUID | MS_NODEV, options)) die(point);
-    int fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) die(point);
+/* Gives a user namespace in which root is the slot's user. */
+static int open_slot_users(void) {
+    char path[64];
+    int done[2];
+    struct clone_args how = {.exit_signal = SIGCHLD, .flags = CLONE_NEWUSER};
+    if (pipe2(done, O_CLOEXEC)) die("pipe2");
+    pid_t pid = syscall(SYS_clone3, &how, sizeof how);
+    if (pid < 0) die("clone3");
+    if (pid == 0) {
+        close(done[1]);
+        _exit(read(done[0], path, 1) != 0);
+    }
+    snprintf(path, sizeof path, "/proc/%d/uid_map", pid);
+    write_file(path, "0 %d 1", slot_uid);
+    snprintf(path, sizeof path, "/proc/%d/gid_map", pid);
+    write_file(path, "0 %d 1", slot_uid);
+    snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+    int users = open(path, O_RDONLY | O_CLOEXEC);
+    if (users < 0) die(path);
+    close(done[0]), close(done[1]);
+    waitpid(pid, NULL, 0);
+    return users;
+}
+
+/* Shows a folder of root's as one of the slot's user. */
+static void show_as_own(const char *folder, const char *point) {
+    static int users = -1;
+    int tree = open_tree(AT_FDCWD, folder, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0) die(folder);
+    if (!is_ordinary) { /* whose folder it is already */
+        if (users < 0) users = open_slot_users();
+        struct mount_attr own = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = users};
+        if (mount_setattr(tree, "", AT_EMPTY_PATH, &own, sizeof own)) die("idmapped mount");
+    }
+    if (move_mount(tree, "", AT_FDCWD, point, MOVE_MOUNT_F_EMPTY_PATH)) die(point);
+    close(tree);
+}
+
+static void make_folder(const char *path) {
+    if (mkdir(path, 0755) || chown(path, slot_uid, slot_uid)) die(path);
+}
+
+/* Mounts a workspace that begins with the files of a folder; what changes is counted, no more. */
+static void mount_over(const char *base, const char *options) {
+    char layers[512];
+    if (mount("loopwright", "changes", "tmpfs", MS_NOSUID | MS_NODEV, options)) die("changes");
+    make_folder("changes/upper"), make_folder("changes/work");
+    show_as_own(base, "base");
+    snprintf(layers, sizeof layers, "lowerdir=base,upperdir=changes/upper,workdir=changes/work%s",
+             is_ordinary ? ",userxattr" : ",xino=on");
+    if (mount("overlay", "workspace", "overlay", MS_NOSUID | MS_NODEV, layers)) die("workspace");
+}
+
+static int open_workspace(const char *slot, const char *options, const char *base) {
+    const char *const points[] = {"workspace", "base", "changes"};
+    if (chdir(slot)) die(slot);
+    for (int i = 0; i < 3; i++) umount2(points[i], MNT_DETACH); /* those of the jail before */
+    if (base[0])
+        mount_over(base, options);
+    else if (mount("loopwright", "workspace", "tmpfs", MS_NOSUID | MS_NODEV, options))
+        die("workspace");
+    int fd = open("workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) die("workspace");
+    if (chdir("/")) die("/");
     return fd;
 }
 
 static void make_jail(char **words, int control, int log) {
-    int workspace = open_workspace(words[0], words[1]);
+    int workspace = open_workspace(words[0], words[1], words[2]);
     reply('W', "", workspace);
     close(workspace);
-    if (!strcmp(words[2], "nsjail")) {
-        jail = start_nsjail(words + 3, control, log);
+    if (!strcmp(words[3], "nsjail")) {
+        jail = start_nsjail(words + 4, control, log);
     } else {
-        char **plan = words + 3;
+        char **plan = words + 4;
         char **warm = plan + NUM_PACKAGES + 1 + 2 * atoi(plan[NUM_PACKAGES]);
         jail = start_native(plan, warm, control);
     }
@@ -391,12 +450,20 @@ static void serve(void) {
     }
 }
 
+/* A jail is the same, whatever the supervisor was started with. */
+static void forget_supervisor(void) {
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    setpriority(PRIO_PROCESS, 0, 0); /* an ordinary user may not; it stays as it is */
+    umask(022);
+}
+
 int main(int argc, char **argv) {
     if (argc < 5) return 125;
     supervisor = atoi(argv[1]);
     slot_uid = atoi(argv[3]);
     is_ordinary = geteuid() != 0;
     fcntl(supervisor, F_SETFD, FD_CLOEXEC);
+    forget_supervisor();
     if (prctl(PR_SET_CHILD_SUBREAPER, 1)) die("PR_SET_CHILD_SUBREAPER");
     for (int i = 0; i < atoi(argv[4]); i++) write_file(argv[5 + i], "0");
     if (is_ordinary) become_root_of_own_namespace();

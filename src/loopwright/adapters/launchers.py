@@ -50,6 +50,8 @@ class Place:
     """Empty where the root has its own ``/usr``."""
     packages: tuple[tuple[str, str], ...] = ()
     """Layers and name of each package folder."""
+    base: str = ""
+    """Folder whose files the workspace begins with; empty for none."""
     uid: int = 0
 
 

@@ -10,17 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from loopwright.adapters.collect import WorkspaceTooLarge, collect, lay_out
+from loopwright.adapters.collect import WorkspaceTooLarge, collect
 from loopwright.adapters.command_run import CommandRun
 from loopwright.adapters.jail_files import DEPLOY
 from loopwright.adapters.judgement import judge
 from loopwright.adapters.launchers import ENVIRONMENT, Launcher, NativeLauncher
+from loopwright.adapters.lay_over import lay_out_over
 from loopwright.adapters.memory_budget import MemoryBudget, host_budget_bytes
 from loopwright.adapters.nsjail import nsjail_launcher
 from loopwright.adapters.plans import plan_of
 from loopwright.adapters.root_store import RootStore
 from loopwright.adapters.slot_queue import SlotQueue
 from loopwright.adapters.slots import Slot, SlotHouse
+from loopwright.adapters.start_refusals import refusal
 from loopwright.adapters.strictness import strict_variables
 from loopwright.contracts.failures import SandboxUnavailable
 from loopwright.contracts.workspaces import CommandRequest, CommandResult, Workspace
@@ -74,6 +76,7 @@ class LocalJail(Jail):
                 deploy=self._deploy,
                 may_be_degraded=self._may_be_degraded,
                 roots=self._roots,
+                blobs=self._blobs,
             )
         except OSError as error:
             raise SandboxUnavailable(
@@ -102,6 +105,8 @@ class LocalJail(Jail):
             SandboxUnavailable: the host could not run it; says nothing of the command.
             TaskError: the workspace does not fit its limits, or has an unsafe path.
         """
+        if (refused := refusal(request)) is not None:
+            return JailRun(result=refused, workspace=workspace)
         with self._memory.reserve(request.limits.memory_bytes), self._slot(request) as slot:
             try:
                 return self._run_on(slot, workspace, request)
@@ -125,7 +130,8 @@ class LocalJail(Jail):
 
     def _run_on(self, slot: Slot, workspace: Workspace, request: CommandRequest) -> JailRun:
         jail = slot.process.wait_until_ready()
-        lay_out(workspace, jail.workspace, owner=slot.owner, blobs=self._blobs)
+        base = self._blobs.load(request.base) if request.base and self._blobs else Workspace()
+        lay_out_over(base, workspace, jail.workspace, owner=slot.owner, blobs=self._blobs)
         result = self._run_program(slot, request)
         if not request.collect:
             return JailRun(result=result, workspace=workspace)

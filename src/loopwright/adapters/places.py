@@ -9,6 +9,7 @@ from loopwright.adapters.plans import Plan
 from loopwright.adapters.root_store import RootKind, RootStore
 from loopwright.adapters.strictness import ENTROPY, write_entropy
 from loopwright.contracts.failures import SandboxUnavailable
+from loopwright.core.protocols import Blobs
 
 _NAME_DIGITS = 12
 """Of its digest, what names a package folder below ``/packages``."""
@@ -17,9 +18,11 @@ _NAME_DIGITS = 12
 class Places:
     """Makes the places of one slot, and holds the roots that the present one is made of."""
 
-    def __init__(self, folder: Path, uid: int, roots: RootStore | None) -> None:
-        """Take the slot's folder, the user id its launcher knows, and this host's roots."""
-        self._folder, self._uid, self._roots = folder, uid, roots
+    def __init__(
+        self, folder: Path, uid: int, *, roots: RootStore | None, blobs: Blobs | None
+    ) -> None:
+        """Take the slot's folder, the user id its launcher knows, this host's roots and blobs."""
+        self._folder, self._uid, self._roots, self._blobs = folder, uid, roots, blobs
         self._held = ExitStack()
 
     def make(self, plan: Plan) -> Place:
@@ -27,7 +30,8 @@ class Places:
 
         Raises:
             RootMissing: this host has no such root or package folder.
-            SandboxUnavailable: it is of the other kind, or this host keeps no roots.
+            StoreError: the workspace that it begins with cannot be had.
+            SandboxUnavailable: a root is of the other kind, or this host keeps none.
         """
         self.close()
         view = VIEW / self._folder.name
@@ -44,6 +48,7 @@ class Places:
             root_layers=f"{VIEW}/points:{below}",
             usr_layers="" if plan.root else f"/usr:{VIEW}/empty",
             packages=packages,
+            base=self._hold_base(plan.base) if plan.base else "",
             uid=self._uid,
         )
 
@@ -55,6 +60,11 @@ class Places:
     def close(self) -> None:
         """Let go of the roots."""
         self._held.close()
+
+    def _hold_base(self, digest: str) -> str:
+        if self._blobs is None:
+            raise SandboxUnavailable("these jails have no kept workspaces to begin with")
+        return str(self._held.enter_context(self._blobs.base_folder(digest)))
 
     def _hold(self, digest: str, kind: RootKind) -> Path:
         if self._roots is None:

@@ -12,6 +12,7 @@ PROTECTED_VARIABLES = ("LC_", "LANG", "LD_", "MALLOC_", "PYTHON", "GLIBC_")
 class Plan:
     """The part of a request that is fixed when its jail is made."""
 
+    base: str = ""
     root: str = ""
     packages: tuple[str, ...] = ()
     has_loopback: bool = False
@@ -24,6 +25,7 @@ class Plan:
 def plan_of(request: CommandRequest) -> Plan:
     """Say what a command's jail must be."""
     return Plan(
+        base=request.base,
         root=request.root,
         packages=request.packages,
         has_loopback=request.has_loopback,

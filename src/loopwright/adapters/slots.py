@@ -35,10 +35,12 @@ from loopwright.adapters.root_store import RootStore
 from loopwright.adapters.slot_process import SlotProcess, launcher_command
 from loopwright.adapters.starvation import is_starved
 from loopwright.contracts.failures import SandboxUnavailable
+from loopwright.core.protocols import Blobs
 
 FIRST_UID = 200_000
 """User ids on the host begin here; nothing else may use them."""
 MAX_UIDS = 10_000
+_WORKSPACE_POINTS = ("workspace", "base", "changes")
 _instances = itertools.count()
 
 
@@ -91,7 +93,7 @@ class Slot:
     def _prepare(self, plan: Plan) -> None:
         place = self.places.make(plan)
         options = workspace_options(plan.disk_bytes, max_files=MAX_FILES, uid=self.uid)
-        workspace = [str(place.view / "workspace"), options]
+        workspace = [str(place.view), options, place.base]
         self.process.prepare(plan, [*workspace, *self.launcher.words(place, plan)])
 
 
@@ -107,13 +109,15 @@ class SlotHouse:
         deploy: Path,
         may_be_degraded: bool,
         roots: RootStore | None,
+        blobs: Blobs | None,
     ) -> None:
         """Clear what dead owners left in ``root`` and prepare the slots.
 
         Raises:
             SandboxUnavailable: the host cannot run jails.
         """
-        self._root, self._launcher, self._roots = root.resolve(), launcher, roots
+        self._root, self._launcher = root.resolve(), launcher
+        self._roots, self._blobs = roots, blobs
         self._locks = HostLocks()
         self._hierarchies = _find_hierarchies(may_be_degraded)
         self.slots: list[Slot] = []
@@ -145,7 +149,8 @@ class SlotHouse:
         folder = self.folder / f"slot{index}"
         folder.mkdir()
         folder.chmod(0o711)
-        (folder / "workspace").mkdir()
+        for point in _WORKSPACE_POINTS:
+            (folder / point).mkdir()
         if is_root():
             make_devices(folder / "dev")
         cgroup = self._make_cgroup(index)
@@ -155,7 +160,7 @@ class SlotHouse:
             uid=uid,
             procs_files=cgroup.procs_files if cgroup else (),
         )
-        places = Places(folder, uid, self._roots)
+        places = Places(folder, uid, roots=self._roots, blobs=self._blobs)
         return Slot(folder, uid, cgroup, SlotProcess(command), self._launcher, places)
 
     def _make_cgroup(self, index: int) -> Cgroup | None:

@@ -230,6 +230,8 @@ class CommandRequest(Contract):
     limits: Limits = Limits()
     collect: bool = True
     """Whether the workspace afterwards is wanted; False is faster and returns the one given."""
+    base: str = ""
+    """Digest of a kept workspace that most files of this one are from: these are not copied."""
     root: str = ""
     """Digest of the root file system; empty for the host's own ``/usr``."""
     packages: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from loopwright.contracts.engines import Completion, GenerateRequest
@@ -64,6 +65,23 @@ class Blobs(Protocol):
 
         Raises:
             StoreError: it cannot be had.
+        """
+        ...
+
+    def load(self, digest: str) -> Workspace:
+        """Give a workspace that somebody kept.
+
+        Raises:
+            StoreError: it cannot be had; ``WorkspaceMissing`` when nobody has kept it.
+        """
+        ...
+
+    def base_folder(self, digest: str) -> AbstractContextManager[Path]:
+        """Give a folder of this host with the files of a kept workspace, to read only.
+
+        Raises:
+            StoreError: the workspace cannot be had.
+            SandboxUnavailable: this host cannot hold the folder.
         """
         ...
 
