@@ -271,7 +271,10 @@ class FileTree:
         target = os.readlink(name, dir_fd=opened[-1])
         if target.startswith(b"/"):
             _leave(opened, until=1)
-        return [part for part in reversed(target.split(b"/")) if part not in (b"", b".")]
+        parts = [part for part in target.split(b"/") if part not in (b"", b".")]
+        if any(len(part) > _MAX_NAME_BYTES for part in parts):
+            raise UserError(f"the link {written(name)!r} leads to a name that is too long")
+        return parts[::-1]
 
 
 def _kind(folder: int, name: bytes) -> int | None:

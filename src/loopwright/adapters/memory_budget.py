@@ -4,12 +4,12 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from loopwright.adapters.host_memory import available_bytes
 from loopwright.contracts.failures import SandboxUnavailable
 
 _SHARE = 0.8
-"""Of the host's memory, what commands may take together."""
+"""Of the memory that is left when jails are opened."""
 
 
 class MemoryBudget:
@@ -20,6 +20,11 @@ class MemoryBudget:
         self._num_bytes, self._free = num_bytes, num_bytes
         self._waiting: deque[object] = deque()
         self._changed = threading.Condition()
+
+    @property
+    def num_waiting(self) -> int:
+        """Say how many commands wait to be let in."""
+        return len(self._waiting)
 
     @contextmanager
     def reserve(self, num_bytes: int) -> Iterator[None]:
@@ -49,9 +54,5 @@ class MemoryBudget:
 
 
 def host_budget_bytes() -> int:
-    """Say how much memory of this host commands may take together."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name == "MemTotal":
-            return int(int(value.split()[0]) * 1024 * _SHARE)
-    raise SandboxUnavailable("/proc/meminfo does not say how much memory this host has")
+    """Say how much of the memory that is left on this host commands may take together."""
+    return int(available_bytes() * _SHARE)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import psutil
-
 from loopwright.adapters.cgroups import read_counters
 
 
@@ -38,7 +36,13 @@ def available_bytes() -> int:
     """Give the memory that new programs can have without swapping."""
     own = Path("/proc/self")
     groups = left_in_groups((own / "mountinfo").read_text(), (own / "cgroup").read_text())
-    return max(0, min(psutil.virtual_memory().available, *groups))
+    return max(0, min(_left_on_machine(), *groups))
+
+
+def _left_on_machine() -> int:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith("MemAvailable:"))
+    return int(line.split()[1]) << 10
 
 
 def left_in_groups(mountinfo: str, membership: str) -> list[int]:

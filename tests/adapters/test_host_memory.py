@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loopwright.embedded.memory import available_bytes, left_in_groups
+from loopwright.adapters.host_memory import available_bytes, left_in_groups
 
 UNLIMITED_V1 = 2**63 - 4096
 
