@@ -167,6 +167,9 @@ async def test_unknown_loop_is_named(loopwright: Command, command: str) -> None:
         (["policy", "build", "no/such/place"], "has no parent directory"),
         (["demo", "--iterations", "0"], "greater than or equal to 1"),
         (["strat"], "No such command 'strat'"),
+        (["list", "--limit", "x"], "'--limit': expected a valid integer, got 'x'"),
+        (["list", "--state", ""], "'--state': expected a path, got nothing"),
+        (["report", "first", "--output", ""], "'--output': expected a path, got nothing"),
     ],
 )
 async def test_bad_usage_is_said_in_words(words: list[str], expected: str, tmp_path: Path) -> None:

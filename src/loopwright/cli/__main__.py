@@ -27,7 +27,7 @@ from loopwright.cli import (
     watch,
     worker,
 )
-from loopwright.cli.errors import reported_errors
+from loopwright.cli.errors import INTERRUPTED, reported_errors
 
 app = typer.Typer(
     name="loopwright",
@@ -83,7 +83,9 @@ def main() -> None:
         signal.signal(number, signal.default_int_handler)
     try:
         with reported_errors():
-            app()
+            code = app(standalone_mode=False)
+            if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+                raise KeyboardInterrupt
     except SystemExit as done:
         code = done.code
     sys.stdout.flush()

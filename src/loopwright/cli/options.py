@@ -5,6 +5,14 @@ from typing import Annotated
 
 import typer
 
+
+def path(text: str | Path) -> Path:
+    """Read a path; an empty one is refused, for it would be the current folder."""
+    if not str(text):
+        raise typer.BadParameter("expected a path, got nothing")
+    return Path(text)
+
+
 STATE = Path(".loopwright")
 ADDRESS = "LOOPWRIGHT_TEMPORAL_ADDRESS"
 """The variable that names another platform than the one on this machine."""
@@ -13,6 +21,9 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print the result as JSON; everything else on stderr.")
 ]
 State = Annotated[
-    Path, typer.Option("--state", metavar="DIR", help="Folder of the platform on this machine.")
+    Path,
+    typer.Option(
+        "--state", metavar="DIR", parser=path, help="Folder of the platform on this machine."
+    ),
 ]
 Loop = Annotated[str, typer.Argument(metavar="LOOP", help="Id of the loop; `list` shows them.")]

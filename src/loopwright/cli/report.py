@@ -13,7 +13,12 @@ def report(
     loop_id: options.Loop,
     output: Annotated[
         Path | None,
-        typer.Option("--output", metavar="FILE", help="Where to; by default in DIR/reports."),
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            parser=options.path,
+            help="Where to; by default in DIR/reports.",
+        ),
     ] = None,
     state: options.State = options.STATE,
     is_json: options.Json = False,
