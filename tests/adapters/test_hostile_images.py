@@ -84,6 +84,7 @@ UP = "../" * 6
         [file("n" * 300, b"1")],
         [link("l", "t" * 5000)],
         [link("l", "")],
+        [link("l", "t" * 300), file("l/below", b"1")],
     ],
     ids=lambda members: ascii(members[-1][0].name[:20] + " " + members[-1][0].linkname[:20]),
 )
