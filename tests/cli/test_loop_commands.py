@@ -1,6 +1,7 @@
 """The commands that start, watch and operate loops, as processes."""
 
 import asyncio
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -165,6 +166,9 @@ async def test_unknown_loop_is_named(loopwright: Command, command: str) -> None:
         (["config", "check", "."], "expected a YAML file, got a directory"),
         (["worker", "cook"], "pool 'cook' does not exist; there are control"),
         (["policy", "build", "no/such/place"], "has no parent directory"),
+        (["policy", "build", "/proc/policy"], "/proc/policy cannot be made: No such file"),
+        (["policy", "build", "p" * 300], "cannot be made: File name too long"),
+        (["policy", "build", "out", "--seed", str(2**64)], "'--seed'"),
         (["demo", "--iterations", "0"], "greater than or equal to 1"),
         (["strat"], "No such command 'strat'"),
         (["list", "--limit", "x"], "'--limit': expected a valid integer, got 'x'"),
@@ -197,3 +201,24 @@ async def test_problems_of_a_configuration_are_json_too(tmp_path: Path) -> None:
 async def test_version_is_said(tmp_path: Path) -> None:
     done = await run_command("--version", folder=tmp_path, environment={})
     assert (done.status, done.out) == (0, f"loopwright {version('loopwright')}\n")
+
+
+async def test_command_that_is_interrupted_while_it_loads_says_no_more(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from loopwright.cli.__main__ import main\n"
+        "main()\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", code),
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert (process.returncode, out, err) == (130, b"", b"loopwright: interrupted\n")

@@ -21,7 +21,9 @@ def policy() -> None:
 @app.command("build")
 def build(
     output: Annotated[Path, typer.Argument(metavar="OUT", help="Directory to write.")],
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same policy.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=2**31 - 1, help="Same seed, same policy.")
+    ] = 0,
     is_json: options.Json = False,
 ) -> None:
     """Make a base policy from seeded demonstrations: a directory for `policy.model`.

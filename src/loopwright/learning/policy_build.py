@@ -75,12 +75,12 @@ def build_policy(
         on_progress: told after each step.
 
     Raises:
-        UserError: the output exists, or its parent does not.
+        UserError: the output exists, or cannot be made where it is named.
     """
     if output.exists() or not output.parent.is_dir():
         problem = "exists" if output.exists() else "has no parent directory"
         raise UserError(f"{output} {problem}; name a new directory in an existing one")
-    unfinished = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.parent))
+    unfinished = _make_beside(output)
     try:
         summary = _build(unfinished, seed, num_steps, error_rate, on_progress)
         unfinished.chmod(0o755)
@@ -88,6 +88,16 @@ def build_policy(
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return replace(summary, directory=output)
+
+
+def _make_beside(output: Path) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.parent))
+    except OSError as error:
+        raise UserError(
+            f"{str(output)[:200]} cannot be made: {error.strerror}; name a new directory in one "
+            f"that can be written"
+        ) from error
 
 
 def _build(
