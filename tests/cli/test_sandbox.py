@@ -199,3 +199,15 @@ def test_all_problems_are_named_at_once() -> None:
     for problem in ("wall", "'cores'", "pids", "disk", "cpu", "'/no'"):
         assert problem in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.nsjail
+@needs_jails
+def test_strict_runs_are_equal_and_loopback_is_the_jails_own() -> None:
+    code = "import random, socket, time; print(random.random(), time.time())"
+    server = "; print(socket.create_server(('127.0.0.1', 8000)).getsockname())"
+    words = ("--strict", "7", "--loopback", "--", "python3", "-c", code + server)
+    first, second = sandbox(*words), sandbox(*words)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == second.stdout
+    assert first.stdout.endswith("('127.0.0.1', 8000)\n")

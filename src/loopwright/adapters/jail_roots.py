@@ -1,5 +1,7 @@
 """Where the jails of a platform are on its host, and how that is cleared when it is gone."""
 
+import os
+import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +16,13 @@ JAILS = Path("/run/loopwright")
 def jail_root(state_dir: Path) -> Path:
     """Name the folder of a state folder's slots and mounts, which a jail's uid can reach."""
     return JAILS / sha256(str(state_dir.resolve()).encode()).hexdigest()[:12]
+
+
+def jails_of_commands() -> Path:
+    """Name the folder of the jails of single commands of this user."""
+    if os.geteuid() == 0:
+        return JAILS / "cli"
+    return Path(tempfile.gettempdir()) / f"loopwright-{os.geteuid()}" / "cli"
 
 
 def clear(root: Path) -> None:

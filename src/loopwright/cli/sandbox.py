@@ -57,6 +57,24 @@ def run(
             "several times, the first goes before the others.",
         ),
     ] = None,
+    strict: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SEED",
+            min=0,
+            help="Entropy from this seed and a wall clock that stands still: runs are equal.",
+        ),
+    ] = None,
+    has_loopback: Annotated[
+        bool, typer.Option("--loopback", help="Give the jail a loopback interface of its own.")
+    ] = False,
+    is_degraded: Annotated[
+        bool,
+        typer.Option(
+            "--degraded",
+            help="Run without root or control groups, with memory and CPU limited by process only.",
+        ),
+    ] = False,
     state: options.State = options.STATE,
     is_json: options.Json = False,
 ) -> None:
@@ -68,19 +86,28 @@ def run(
 
     Example: loopwright sandbox run --limits wall=5,memory=256M -- python3 -c 'print(6 * 7)'
     """
+    from loopwright.adapters.jail_roots import jails_of_commands
     from loopwright.adapters.local_jail import LocalJail
     from loopwright.cli.output import print_json
     from loopwright.cli.sandbox_input import read_request
     from loopwright.cli.sandbox_mounts import with_mounts
     from loopwright.cli.sandbox_workspaces import SandboxWorkspaces
+    from loopwright.contracts.workspaces import Strict
 
     request = read_request(command, limits=limits, workspace=workspace, stdin=stdin)
     roots = sandbox_root.open_roots()
     request = with_mounts(request, roots, root=root, packages=packages or ())
+    seed = None if strict is None else Strict(seed=strict)
+    request = request.model_copy(update={"strict": seed, "has_loopback": has_loopback})
     workspaces = SandboxWorkspaces(state)
     given = workspaces.read(workspace)
-    folder = Path("/run/loopwright/cli")
-    with LocalJail(folder, num_slots=1, blobs=workspaces.blobs, roots=roots) as jail:
+    with LocalJail(
+        jails_of_commands(),
+        num_slots=1,
+        may_be_degraded=is_degraded,
+        blobs=workspaces.blobs,
+        roots=roots,
+    ) as jail:
         done = jail.run(given, request)
     is_kept = workspaces.keep(done.workspace)
     if is_json:
