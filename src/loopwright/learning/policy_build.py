@@ -77,9 +77,6 @@ def build_policy(
     Raises:
         UserError: the output exists, or cannot be made where it is named.
     """
-    if output.exists() or not output.parent.is_dir():
-        problem = "exists" if output.exists() else "has no parent directory"
-        raise UserError(f"{output} {problem}; name a new directory in an existing one")
     unfinished = _make_beside(output)
     try:
         summary = _build(unfinished, seed, num_steps, error_rate, on_progress)
@@ -92,6 +89,9 @@ def build_policy(
 
 def _make_beside(output: Path) -> Path:
     try:
+        if output.exists() or not output.parent.is_dir():
+            problem = "exists" if output.exists() else "has no parent directory"
+            raise UserError(f"{output} {problem}; name a new directory in an existing one")
         return Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.parent))
     except OSError as error:
         raise UserError(
