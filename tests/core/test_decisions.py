@@ -1,14 +1,17 @@
-"""Admission, budgets, task selection, stopping, seeds and ids."""
+"""Admission, budgets, task selection, stopping, status, totals, seeds and ids."""
 
 import pytest
 
 from loopwright.contracts import ids
 from loopwright.contracts.configs import EpisodeConfig
+from loopwright.contracts.episodes import EpisodeResult, Verdict
 from loopwright.contracts.groups import GroupResult
+from loopwright.contracts.iterations import LoopPhase, LoopStatus
 from loopwright.contracts.policies import SamplingParams
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.turns import StopReason
 from loopwright.core import admission, budgets, curriculum, seeds, stopping, summaries
+from loopwright.core.loop_status import loop_status
 
 SAMPLING = SamplingParams(max_tokens=50)
 BUDGETS = EpisodeConfig(max_turns=2, max_tokens=100)
@@ -140,3 +143,45 @@ def test_totals_count_what_was_asked_and_never_recorded_as_lost() -> None:
     assert (totals.num_failed, totals.num_lost) == (1, 1)
     assert (totals.pass_rate, totals.first_pass_rate) == (0.5, 1 / 3)
     assert summaries.total([], num_asked=8).pass_rate is None
+
+
+def test_cancelled_episodes_are_neither_failed_nor_lost() -> None:
+    task = TaskRef(environment="e", task_id="t")
+    graded = EpisodeResult(
+        index=0, status="graded", stop_reason=StopReason.COMPLETED, verdict=Verdict.PASS, reward=1.0
+    )
+    failed = EpisodeResult(index=1, status="failed", stop_reason=StopReason.FAILED)
+    cancelled = EpisodeResult(index=2, status="cancelled", stop_reason=StopReason.CANCELLED)
+    group = summaries.of_group(task, [graded, failed, cancelled], reason="", manifest=None)
+    assert (group.num_episodes, group.num_valid, group.num_passed) == (3, 1, 1)
+    totals = summaries.total([group], num_asked=4)
+    assert (totals.num_failed, totals.num_cancelled, totals.num_lost) == (1, 1, 1)
+    assert totals.mean_reward == 1.0
+
+
+def test_interval_of_a_share_ends_where_shares_do() -> None:
+    high = summaries.estimate_share([(2, 2), (1, 2), (2, 2)])
+    low = summaries.estimate_share([(0, 2), (1, 2), (0, 2)])
+    assert high is not None
+    assert low is not None
+    assert (high.mean, high.high) == (5 / 6, 1.0)
+    assert (low.mean, low.low) == (1 / 6, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "is_paused", "is_stopped", "status"),
+    [
+        ("iterating", False, False, "running"),
+        ("idle", False, False, "running"),
+        ("iterating", True, False, "pausing"),
+        ("paused", True, False, "paused"),
+        ("iterating", False, True, "stopping"),
+        ("paused", True, True, "stopping"),
+        ("ended", True, True, "stopped"),
+        ("ended", False, False, "completed"),
+    ],
+)
+def test_status_of_a_loop_follows_what_it_was_told(
+    phase: LoopPhase, is_paused: bool, is_stopped: bool, status: LoopStatus
+) -> None:
+    assert loop_status(phase, is_paused=is_paused, is_stopped=is_stopped) == status

@@ -77,8 +77,14 @@ def total(groups: Sequence[GroupResult], *, num_asked: int) -> GroupTotals:
 
 
 def estimate_share(counts: Sequence[tuple[int, int]]) -> Estimate | None:
-    """Estimate a share from (successes, valid episodes) of each task, clustered by task."""
-    return clustered_estimate([[1.0] * hits + [0.0] * (of - hits) for hits, of in counts])
+    """Estimate a share from (successes, valid episodes) of each task, clustered by task.
+
+    The interval ends where shares do, at 0 and 1.
+    """
+    found = clustered_estimate([[1.0] * hits + [0.0] * (of - hits) for hits, of in counts])
+    if found is None or found.low is None or found.high is None:
+        return found
+    return Estimate(mean=found.mean, low=max(0.0, found.low), high=min(1.0, found.high))
 
 
 def estimate_mean(means: Sequence[tuple[float | None, int]]) -> Estimate | None:
