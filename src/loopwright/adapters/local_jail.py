@@ -4,6 +4,7 @@ Limits, clocks and the judgement of how a command ended are ours, whichever laun
 ``deploy/nsjail/README.md`` says what is covered and what is not.
 """
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,15 +19,17 @@ from loopwright.adapters.launchers import ENVIRONMENT, Launcher, NativeLauncher
 from loopwright.adapters.lay_over import lay_out_over
 from loopwright.adapters.memory_budget import MemoryBudget, host_budget_bytes
 from loopwright.adapters.nsjail import nsjail_launcher
-from loopwright.adapters.plans import plan_of
+from loopwright.adapters.plans import Plan, plan_of
 from loopwright.adapters.root_store import RootStore
 from loopwright.adapters.slot_queue import SlotQueue
 from loopwright.adapters.slots import Slot, SlotHouse
 from loopwright.adapters.start_refusals import refusal
 from loopwright.adapters.strictness import strict_variables
-from loopwright.contracts.failures import SandboxUnavailable
+from loopwright.contracts.failures import SandboxUnavailable, StoreError
 from loopwright.contracts.workspaces import CommandRequest, CommandResult, Workspace
 from loopwright.core.protocols import Blobs, Jail, JailRun
+
+_logger = logging.getLogger(__name__)
 
 
 class LocalJail(Jail):
@@ -121,10 +124,11 @@ class LocalJail(Jail):
         try:
             slot.require(plan)
             yield slot
-            slot.renew(plan)
         except BaseException:
             slot.reset()
             raise
+        else:
+            _renew(slot, plan)
         finally:
             self._free.give_back(slot)
 
@@ -166,6 +170,15 @@ class LocalJail(Jail):
             ended = {"exit_code": None, "signal": None, "output_limit": True}
             return JailRun(result=result.model_copy(update=ended), workspace=given)
         return JailRun(result=result, workspace=left.workspace, skipped=left.skipped)
+
+
+def _renew(slot: Slot, plan: Plan) -> None:
+    """Have the next jail made; one that cannot be is the trouble of who needs it."""
+    try:
+        slot.renew(plan)
+    except (SandboxUnavailable, StoreError) as error:
+        _logger.warning("the next jail in %s cannot be made: %s", slot.folder, error)
+        slot.reset()
 
 
 def _launcher(name: str, deploy: Path) -> Launcher:
