@@ -66,6 +66,10 @@ def test_mount_points_are_real_whatever_the_root_has_there(jail: LocalJail, root
     assert (result.stdout, result.stderr) == (b"x\n/proc/1 /proc/2\n", b"")
 
 
+def test_programs_are_found_where_images_have_them(jail: LocalJail, roots: Roots) -> None:
+    assert shell(jail, roots, "echo $PATH").stdout.startswith(b"/usr/local/sbin:/usr/local/bin:")
+
+
 @pytest.mark.parametrize("path", ["/x", "/bin/x", "/etc/passwd", "/packages/x"])
 def test_root_cannot_be_written(jail: LocalJail, roots: Roots, path: str) -> None:
     assert shell(jail, roots, f"echo x > {path}").exit_code != 0

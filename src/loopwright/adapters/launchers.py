@@ -35,6 +35,9 @@ ENVIRONMENT = {
 }
 """Variables of every command, and of an interpreter that waits; a request's own come on top."""
 
+IMAGE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs are in a root of its own, as images expect it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

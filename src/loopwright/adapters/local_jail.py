@@ -15,7 +15,7 @@ from loopwright.adapters.collect import WorkspaceTooLarge, collect
 from loopwright.adapters.command_run import CommandRun
 from loopwright.adapters.jail_files import DEPLOY
 from loopwright.adapters.judgement import judge
-from loopwright.adapters.launchers import ENVIRONMENT, Launcher, NativeLauncher
+from loopwright.adapters.launchers import ENVIRONMENT, IMAGE_PATH, Launcher, NativeLauncher
 from loopwright.adapters.lay_over import lay_out_over
 from loopwright.adapters.memory_budget import MemoryBudget, host_budget_bytes
 from loopwright.adapters.nsjail import nsjail_launcher
@@ -156,8 +156,10 @@ class LocalJail(Jail):
                 max_processes=limits.max_processes + self._launcher.num_own_processes,
             )
         address_bytes = 0 if cgroup else limits.memory_bytes
-        variables = ENVIRONMENT | strict_variables(request.strict) | request.env
-        run.run(variables, address_bytes=address_bytes)
+        variables = ENVIRONMENT | strict_variables(request.strict)
+        if request.root:
+            variables["PATH"] = IMAGE_PATH
+        run.run(variables | request.env, address_bytes=address_bytes)
         assert slot.process.jail is not None
         usage = cgroup.usage() if cgroup else None
         return judge(run, usage, request, why=slot.process.jail.explain())
