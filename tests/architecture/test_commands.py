@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from loopwright.cli.__main__ import app
+from loopwright.cli.app import app
 
 HEAVY = {"torch", "transformers", "vllm", "boto3", "pandas", "matplotlib"}
 
@@ -41,7 +41,7 @@ def test_every_command_can_answer_in_json(words: str) -> None:
 
 def test_help_loads_no_heavy_library() -> None:
     code = (
-        "import sys\nfrom loopwright.cli.__main__ import app\n"
+        "import sys\nfrom loopwright.cli.app import app\n"
         "app(['--help'], standalone_mode=False)\nprint('MODULES', *sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -4,10 +4,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-from pydantic import ValidationError
-
-from loopwright.contracts.base import refusals
 from loopwright.contracts.failures import LoopError, UserError
 
 BAD_INPUT = 2
@@ -20,14 +16,6 @@ def reported_errors() -> Iterator[None]:
     """End the process with a message instead of a traceback; also decorates a command."""
     try:
         yield
-    except typer.BadParameter as error:
-        if isinstance(error.__cause__, ValidationError):
-            error.message = "; ".join(refusals(error.__cause__))
-        error.show()
-        sys.exit(BAD_INPUT)
-    except typer.TyperException as error:
-        error.show()
-        sys.exit(error.exit_code)
     except LoopError as error:
         print(f"loopwright: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT if isinstance(error, UserError) else FAILED)
