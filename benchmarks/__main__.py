@@ -1,12 +1,13 @@
-"""``python -m benchmarks [NAME]``: print ratios, exit 1 where a target is missed."""
+"""``python -m benchmarks [NAME]``: print figures, exit 1 where a target is missed."""
 
 import importlib
 import sys
+from collections.abc import Iterator
 
-from benchmarks.ratios import Ratio
+from benchmarks.figures import Figure
 
-NAMES = ("sandbox", "workspaces")
-"""A module of this folder each; its ``run()`` gives the ratios."""
+NAMES = ("sandbox", "reproducibility")
+"""A module of this folder each; its ``run()`` gives the figures."""
 
 
 def main(arguments: list[str]) -> int:
@@ -15,17 +16,17 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are: {', '.join(NAMES)}", file=sys.stderr)
         return 2
-    ratios = [ratio for name in arguments or NAMES for ratio in run(name)]
-    return 0 if all(ratio.is_met for ratio in ratios) else 1
+    figures = [figure for name in arguments or NAMES for figure in run(name)]
+    return 0 if all(figure.is_met for figure in figures) else 1
 
 
-def run(name: str) -> list[Ratio]:
-    """Run one benchmark and print its ratios."""
+def run(name: str) -> Iterator[Figure]:
+    """Run one benchmark and print each figure as soon as it is there."""
     print(f"{name}:", flush=True)
-    ratios: list[Ratio] = importlib.import_module(f"benchmarks.{name}").run()
-    for ratio in ratios:
-        print(f"  {ratio}", flush=True)
-    return ratios
+    module = importlib.import_module(f"benchmarks.{name}")
+    for figure in module.run():
+        print(f"  {figure}", flush=True)
+        yield figure
 
 
 if __name__ == "__main__":

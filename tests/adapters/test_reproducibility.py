@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.programs import Reads
+from benchmarks.reproducibility import differing, must_be_equal
 from loopwright.adapters.local_jail import LocalJail
 from loopwright.contracts.workspaces import PYTHON, CommandRequest, Strict, Workspace
 from tests.adapters.jails import needs_jails
@@ -69,6 +71,17 @@ def test_strictness_in_force_is_in_the_result(jail: LocalJail) -> None:
     request = CommandRequest(argv=("/bin/date", "+%s"), strict=strict)
     result = jail.run(Workspace(), request).result
     assert (result.strict, result.stdout) == (strict, b"1600000000\n")
+
+
+@pytest.mark.parametrize("strict", [None, Strict(seed=1)], ids=["plain", "strict"])
+def test_programs_of_many_kinds_do_the_same_in_every_run(
+    jail: LocalJail, strict: Strict | None
+) -> None:
+    different = differing(jail, 5, strict)
+    promised = [reads for reads in Reads if must_be_equal(reads, strict)]
+    assert {reads: [p.name for p in different[reads]] for reads in promised} == {
+        reads: [] for reads in promised
+    }
 
 
 def test_plain_runs_differ_in_entropy(jail: LocalJail) -> None:
