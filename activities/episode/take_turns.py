@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
+from loopwright.activities.episode.recording_jail import RecordingJail
 from loopwright.activities.episode.renderers import RendererCache
 from loopwright.activities.episode.resources import (
     EpisodeResources,
@@ -14,12 +15,15 @@ from loopwright.activities.episode.resources import (
     fingerprint,
 )
 from loopwright.activities.heartbeats import heartbeating
+from loopwright.contracts.commands import CommandRecord
 from loopwright.contracts.engines import Completion, GenerateRequest
 from loopwright.contracts.episodes import EpisodeInput, TakeTurnsRequest, TakeTurnsResult
 from loopwright.contracts.failures import TaskError
 from loopwright.contracts.tasks import Task
 from loopwright.contracts.turns import StopReason, TurnHead, TurnRecord
+from loopwright.contracts.workspaces import Workspace
 from loopwright.core import budgets, seeds
+from loopwright.core.protocols import Jail
 from loopwright.environments.base import Environment, Reply
 from loopwright.trajectories.assembly import policy_span
 from loopwright.trajectories.rendering import Renderer
@@ -113,9 +117,12 @@ class _Player:
         started = time.monotonic()
         prompt = self._prompt()
         completion = await self._generate(prompt)
-        reply = await self.resources.in_jail_thread(self._reply, completion)
-        record = self._record(prompt, completion, reply, seconds=time.monotonic() - started)
-        self.head = await self.resources.in_store_thread(self._commit, record, reply)
+        jail = RecordingJail(self.resources.jail)
+        reply = await self.resources.in_jail_thread(self._reply, completion, jail)
+        seconds = time.monotonic() - started
+        record = self._record(prompt, completion, reply, jail.commands, seconds=seconds)
+        workspaces = (*jail.workspaces, reply.workspace)
+        self.head = await self.resources.in_store_thread(self._commit, record, workspaces)
         self.records.append(record)
         self.stop_reason = record.stop_reason
 
@@ -155,7 +162,7 @@ class _Player:
             )
         )
 
-    def _reply(self, completion: Completion) -> Reply:
+    def _reply(self, completion: Completion, jail: Jail) -> Reply:
         """Ask the environment, unless the completion was cut: half an answer is none."""
         state = self._state()
         if completion.finish_reason == "length":
@@ -165,14 +172,15 @@ class _Player:
                 self.task,
                 state,
                 self.renderer.decode(completion.token_ids),
-                jail=self.resources.jail,
+                jail=jail,
                 limits=self.episode.budgets.limits,
             )
 
-    def _commit(self, record: TurnRecord, reply: Reply) -> TurnHead:
-        """Store the workspace first: a record names none that cannot be had."""
-        if reply.workspace is not None:
-            self.resources.workspaces.keep(reply.workspace)
+    def _commit(self, record: TurnRecord, workspaces: Sequence[Workspace | None]) -> TurnHead:
+        """Store the workspaces first: a record names none that cannot be had."""
+        for workspace in workspaces:
+            if workspace is not None:
+                self.resources.workspaces.keep(workspace)
         return self.log.commit(record)
 
     def _state(self) -> dict[str, object]:
@@ -181,7 +189,13 @@ class _Player:
         return self.environment.pose(self.task).state
 
     def _record(
-        self, prompt: tuple[int, ...], completion: Completion, reply: Reply, *, seconds: float
+        self,
+        prompt: tuple[int, ...],
+        completion: Completion,
+        reply: Reply,
+        commands: tuple[CommandRecord, ...],
+        *,
+        seconds: float,
     ) -> TurnRecord:
         stop_reason = budgets.stop_after_turn(
             num_turns=len(self.records) + 1,
@@ -201,6 +215,7 @@ class _Player:
             messages=() if stop_reason else reply.messages,
             state=reply.state,
             workspace=reply.workspace.digest if reply.workspace is not None else None,
+            commands=commands,
             turn_reward=reply.turn_reward,
             seconds=round(seconds, 6),
             stop_reason=stop_reason,

@@ -33,6 +33,7 @@ from loopwright.contracts.policies import CheckpointRef, SamplingParams
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.turns import StopReason, TurnHead
 from loopwright.contracts.workspaces import MIB
+from loopwright.core.outcomes import outcome_of
 from loopwright.environments.program_steps.environment import ProgramSteps
 from loopwright.trajectories import codec
 from loopwright.trajectories.rendering import Renderer
@@ -151,6 +152,24 @@ async def test_workspace_of_each_turn_can_be_had_by_the_digest_in_its_record(
         WRONG.encode(),
         RIGHT.encode(),
     ]
+
+
+async def test_commands_of_a_turn_can_be_run_again_from_its_record(
+    activity: ActivityEnvironment,
+    make: Make,
+    pico: CheckpointRef,
+    store: InMemoryObjectStore,
+    jail: LocalJail,
+    tmp_path: Path,
+) -> None:
+    made, episode = make("no program", WRONG), episode_of(pico)
+    turns = await take(activity, made, episode)
+    none, one = made.resources.turn_log(episode).load(turns.head).records
+    assert none.commands == ()
+    (command,) = one.commands
+    elsewhere = Workspaces(store, tmp_path / "elsewhere", max_bytes=MIB)
+    again = jail.run(elsewhere.load(command.workspace), command.request)
+    assert outcome_of(again, command.request) == command.outcome
 
 
 async def test_turn_whose_workspace_cannot_be_kept_is_not_committed(

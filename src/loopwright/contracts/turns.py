@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from loopwright.contracts.base import SCHEMA_VERSION, Contract
+from loopwright.contracts.commands import CommandRecord
 from loopwright.contracts.policies import VersionSpan
 
 JsonObject = dict[str, Any]
@@ -72,6 +73,8 @@ class TurnRecord(Contract):
     """The environment's state after this turn."""
     workspace: str | None = None
     """Digest of the workspace after this turn."""
+    commands: tuple[CommandRecord, ...] = ()
+    """Commands that the environment ran to reply, in the order of their ends."""
     turn_reward: float = 0.0
     """The environment's reward for this turn alone."""
     seconds: float = 0.0

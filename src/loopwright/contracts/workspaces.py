@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from loopwright.contracts.base import Contract
 from loopwright.contracts.failures import ContractError
+from loopwright.contracts.words import Word
 
 MIB = 1 << 20
 PYTHON = ("/usr/bin/python3", "-s", "-P", "-S", "-B")
@@ -221,11 +222,13 @@ class Strict(Contract):
 class CommandRequest(Contract):
     """One command for the jail."""
 
-    argv: tuple[str, ...] = Field(min_length=1)
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    argv: tuple[Word, ...] = Field(min_length=1)
     """Program and arguments, as seen inside."""
     stdin: bytes = b""
     """Bytes given on standard input."""
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[Word, Word] = Field(default_factory=dict)
     """Variables added to the jail's own small environment."""
     limits: Limits = Limits()
     collect: bool = True
