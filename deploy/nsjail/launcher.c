@@ -269,8 +269,7 @@ static pid_t start_native(char **words, char **warm, int control) {
     if (pipe2(map, O_CLOEXEC)) die("pipe2");
     struct clone_args how = {.exit_signal = SIGCHLD,
                              .flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-                                      CLONE_NEWUTS | CLONE_NEWCGROUP};
-    if (words[LOOPBACK][0] == '1') how.flags |= CLONE_NEWNET;
+                                      CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_NEWNET};
     pid_t pid = syscall(SYS_clone3, &how, sizeof how);
     if (pid < 0) die("clone3");
     if (pid == 0) {
