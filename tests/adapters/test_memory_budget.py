@@ -48,6 +48,24 @@ def test_large_reservation_is_not_overtaken() -> None:
     assert order == ["large", "small"]
 
 
+def test_command_that_is_interrupted_while_it_waits_leaves_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    budget = MemoryBudget(10)
+    with budget.reserve(6):
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Event, "wait", interrupted)
+            with pytest.raises(KeyboardInterrupt), budget.reserve(10):
+                pass
+        assert budget.num_waiting == 0
+    with budget.reserve(10):
+        pass
+
+
+def interrupted(event: threading.Event, timeout: float | None = None) -> bool:
+    raise KeyboardInterrupt
+
+
 def test_more_than_there_is_is_refused_with_what_there_is() -> None:
     with (
         pytest.raises(SandboxUnavailable, match=r"11 bytes of memory, and this host has 10"),

@@ -18,8 +18,8 @@ class MemoryBudget:
     def __init__(self, num_bytes: int) -> None:
         """Begin with nothing taken."""
         self._num_bytes, self._free = num_bytes, num_bytes
-        self._waiting: deque[object] = deque()
-        self._changed = threading.Condition()
+        self._waiting: deque[_Ticket] = deque()
+        self._lock = threading.Lock()
 
     @property
     def num_waiting(self) -> int:
@@ -38,19 +38,35 @@ class MemoryBudget:
                 f"a command may use {num_bytes} bytes of memory, and this host has "
                 f"{self._num_bytes} for all commands together; lower limits.memory_bytes"
             )
-        place = object()
-        with self._changed:
-            self._waiting.append(place)
-            self._changed.wait_for(lambda: self._waiting[0] is place and self._free >= num_bytes)
-            self._waiting.popleft()
-            self._free -= num_bytes
-            self._changed.notify_all()
+        ticket = _Ticket(num_bytes)
+        with self._lock:
+            self._waiting.append(ticket)
+            self._let_in()
         try:
+            ticket.is_in.wait()
             yield
         finally:
-            with self._changed:
-                self._free += num_bytes
-                self._changed.notify_all()
+            with self._lock:
+                if ticket.is_in.is_set():
+                    self._free += num_bytes
+                else:  # interrupted while it waited
+                    self._waiting.remove(ticket)
+                self._let_in()
+
+    def _let_in(self) -> None:
+        """Wake those whose turn it is, and nobody else."""
+        while self._waiting and self._waiting[0].num_bytes <= self._free:
+            ticket = self._waiting.popleft()
+            self._free -= ticket.num_bytes
+            ticket.is_in.set()
+
+
+class _Ticket:
+    """One command that waits, and then is in."""
+
+    def __init__(self, num_bytes: int) -> None:
+        self.num_bytes = num_bytes
+        self.is_in = threading.Event()
 
 
 def host_budget_bytes() -> int:
