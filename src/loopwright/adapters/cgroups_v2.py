@@ -4,8 +4,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from loopwright.adapters.cgroups import GROUP, Cgroup, Hierarchies, Usage, make_group, read_counters
+from loopwright.adapters.cgroups import (
+    GROUP,
+    Cgroup,
+    Hierarchies,
+    Usage,
+    make_group,
+    num_cpus,
+    read_counters,
+    write_value,
+)
 from loopwright.contracts.failures import SandboxUnavailable
+
+_WEIGHT = 100
+"""Weight of all jails on one CPU together: that of one process of the host."""
+_MAX_WEIGHT = 10_000
 
 
 class CgroupV2(Cgroup):
@@ -24,11 +37,14 @@ class CgroupV2(Cgroup):
         self._folder = self._root / GROUP / name
         self._cpu = cpu
         self._controllers = sorted(hierarchies.roots)
+        self._limits: tuple[int, int] | None = None
         self._peak_file: TextIO | None = None
         self._cpu_before, self._oom_before = 0.0, 0
         make_group(self._folder)
         for parent in (self._root, self._root / GROUP):
             self._delegate(parent)
+        weight = min(_WEIGHT * num_cpus(), _MAX_WEIGHT)
+        write_value(self._root / GROUP / "cpu.weight", weight)
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -37,11 +53,10 @@ class CgroupV2(Cgroup):
 
     def begin(self, *, memory_bytes: int, max_processes: int) -> None:
         """Set the limits of the next run and start counting anew."""
-        self._write("memory.max", memory_bytes)
-        self._write_if_there("memory.swap.max", 0)
-        self._write("pids.max", max_processes)
-        self._write("cpu.max", "100000 100000")
-        self._write_if_there("cpuset.cpus", self._cpu)
+        if self._limits != (memory_bytes, max_processes):
+            self._limits = None
+            self._limit(memory_bytes, max_processes)
+            self._limits = (memory_bytes, max_processes)
         self._reset_peak()
         self._cpu_before, self._oom_before = self._cpu_seconds(), self._oom_kills()
 
@@ -58,6 +73,13 @@ class CgroupV2(Cgroup):
         if self._peak_file is not None:
             self._peak_file.close()
         super().remove()
+
+    def _limit(self, memory_bytes: int, max_processes: int) -> None:
+        self._write("memory.max", memory_bytes)
+        self._write_if_there("memory.swap.max", 0)
+        self._write("pids.max", max_processes)
+        self._write("cpu.max", "100000 100000")
+        self._write_if_there("cpuset.cpus", self._cpu)
 
     def _cpu_seconds(self) -> float:
         return read_counters(self._folder / "cpu.stat")["usage_usec"] / 1e6
@@ -93,7 +115,7 @@ class CgroupV2(Cgroup):
             ) from error
 
     def _write(self, file: str, value: int | str) -> None:
-        (self._folder / file).write_text(str(value))
+        write_value(self._folder / file, value)
 
     def _write_if_there(self, file: str, value: int | str) -> None:
         if (self._folder / file).exists():
