@@ -98,7 +98,7 @@ class CommandRun:
         """Give the request and the program's ends of its streams to process 1 of the jail."""
         limits = self._request.limits
         words = (*self._request.argv, *(f"{name}={value}" for name, value in variables.items()))
-        strings = b"".join(os.fsencode(word) + b"\0" for word in words)
+        strings = os.fsencode("".join(f"{word}\0" for word in words))
         header = _HEADER.pack(
             *(len(strings), len(self._request.argv), len(variables), jail.plan.has_python),
             *(limits.cpu_seconds, limits.disk_bytes, limits.max_processes + 1),

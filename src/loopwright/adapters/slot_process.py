@@ -88,7 +88,7 @@ class SlotProcess:
         ours, theirs = socket.socketpair()
         log, log_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.jail = WarmJail(plan, ours, log)
-        message = b"P" + b"".join(os.fsencode(word) + b"\0" for word in words)
+        message = os.fsencode("P" + "".join(f"{word}\0" for word in words))
         try:
             socket.send_fds(self._socket, [message], [theirs.fileno(), log_end])
         except OSError as error:
