@@ -9,6 +9,7 @@ import itertools
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ FIRST_UID = 200_000
 """User ids on the host begin here; nothing else may use them."""
 MAX_UIDS = 10_000
 _WORKSPACE_POINTS = ("workspace", "base", "changes")
+_EMPTY_SECONDS = 20.0
 _instances = itertools.count()
 
 
@@ -87,8 +89,14 @@ class Slot:
         self._prepare(plan)
 
     def reset(self) -> None:
-        """Begin anew after a failure: nothing of the jail that failed is kept."""
+        """Begin anew after a failure: nothing of the jail that failed is kept, or still runs.
+
+        Raises:
+            SandboxUnavailable: a process of it cannot be ended.
+        """
         self.close()
+        if self.cgroup is not None:
+            _empty(self.cgroup)
 
     def _prepare(self, plan: Plan) -> None:
         place = self.places.make(plan)
@@ -231,6 +239,18 @@ def _group_prefix(folder: Path) -> str:
 
 def _digest(root: Path) -> str:
     return sha256(os.fsencode(root)).hexdigest()[:12]
+
+
+def _empty(cgroup: Cgroup) -> None:
+    """Kill what outlived its launcher, and wait until it is gone."""
+    deadline = time.monotonic() + _EMPTY_SECONDS
+    while pids := cgroup.pids:
+        if time.monotonic() > deadline:
+            raise SandboxUnavailable(f"processes {pids} of a jail do not end")
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
 
 
 def _kill_processes(uid: int) -> None:
