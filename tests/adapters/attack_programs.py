@@ -118,9 +118,12 @@ status = open("/proc/self/status").read()
 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
     if int(status.split(name + ":")[1].split()[0], 16): reached(name)
 if "NoNewPrivs:\\t1" not in status: reached("new privileges")
-attempt("affinity", lambda: reached("all processors") if os.sched_setaffinity(0, range(64)) or
-        len(os.sched_getaffinity(0)) > 1 else os.stat("/nothing"))
 attempt("scheduler", lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))
+""",
+    "other processors": """
+try: os.sched_setaffinity(0, range(1024))
+except OSError: pass
+if len(os.sched_getaffinity(0)) > 1: reached("processors", os.sched_getaffinity(0))
 """,
     "system calls that are not for programs": """
 buffer = ctypes.create_string_buffer(4096)
