@@ -42,7 +42,7 @@ def host_state(jail: LocalJail, root: Path) -> HostState:
         groups=len(list(groups)),
         descriptors=sum(1 for _ in Path("/proc/self/fd").iterdir()),
         threads=threading.active_count(),
-        folders=sum(1 for _ in root.rglob("*")),
+        folders=sum(path.is_dir() for path in root.rglob("*")),
     )
 
 
