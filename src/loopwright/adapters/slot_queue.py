@@ -25,7 +25,11 @@ class SlotQueue:
                 return self._pick(plan)
             ticket = _Ticket()
             self._waiting.append(ticket)
-        ticket.is_served.wait()
+        try:
+            ticket.is_served.wait()
+        except BaseException:
+            self._leave(ticket)
+            raise
         assert ticket.slot is not None
         return ticket.slot
 
@@ -36,8 +40,17 @@ class SlotQueue:
                 self._free.append(slot)
                 return
             ticket = self._waiting.popleft()
-        ticket.slot = slot
+            ticket.slot = slot
         ticket.is_served.set()
+
+    def _leave(self, ticket: "_Ticket") -> None:
+        """Forget one who was interrupted; what was handed over meanwhile goes on to the next."""
+        with self._lock:
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+                return
+        if ticket.slot is not None:
+            self.give_back(ticket.slot)
 
     def close(self) -> None:
         """Wait until every slot is free, and keep them."""
