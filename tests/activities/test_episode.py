@@ -172,6 +172,16 @@ async def test_commands_of_a_turn_can_be_run_again_from_its_record(
     assert outcome_of(again, command.request) == command.outcome
 
 
+async def test_turn_of_program_steps_costs_one_workspace_and_one_record(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
+) -> None:
+    before = set(store.objects)
+    episode = episode_of(pico)
+    await take(activity, make(RIGHT), episode)
+    new = sorted(set(store.objects) - before)
+    assert [key.partition("/")[0] for key in new] == ["loop", "workspace"]
+
+
 async def test_turn_whose_workspace_cannot_be_kept_is_not_committed(
     activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
 ) -> None:

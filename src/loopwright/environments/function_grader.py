@@ -61,19 +61,16 @@ def run_cases(
     """
     nonce = secrets.token_hex(_NONCE_BYTES)
     request = {"nonce": nonce, "entry": entry, "calls": [case.args for case in cases]}
-    workspace = Workspace.of(
-        {
-            "answer.py": answer.encode("utf-8", "replace"),
-            _RUNNER: (files("loopwright.environments") / _RUNNER).read_bytes(),
-        }
-    )
+    runner = (files("loopwright.environments") / _RUNNER).read_text("utf-8")
     command = CommandRequest(
-        argv=(*PYTHON, _RUNNER),
+        argv=(*PYTHON, "-c", runner),
         stdin=json.dumps(request).encode(),
         # Results of all calls share one stream: what it keeps is ours to choose.
         limits=limits.model_copy(update={"output_bytes": max(limits.output_bytes, _RESULT_BYTES)}),
         collect=False,
     )
+    # Nothing but the answer: a workspace that is kept for the turn anyway.
+    workspace = Workspace.of({"answer.py": answer.encode("utf-8", "replace")})
     result = jail.run(workspace, command).result
     if result.timed_out and result.is_suspect:
         raise SandboxUnavailable("the host gave the answer's program too little processor time")
