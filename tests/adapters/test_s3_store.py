@@ -50,6 +50,13 @@ def test_listing_gives_only_the_prefix_in_order(store: ObjectStore) -> None:
     assert list(store.list_keys("nothing/")) == []
 
 
+def test_folders_below_a_prefix_are_listed_once_and_in_order(store: ObjectStore) -> None:
+    for key in ("tree/b/1", "tree/a/1", "tree/a/2/3", "tree/file", "trees/c/1"):
+        store.put(key, b"x")
+    assert list(store.list_folders("tree/")) == ["a", "b"]
+    assert list(store.list_folders("nothing/")) == []
+
+
 def test_deleting_what_is_not_there_is_no_error(store: ObjectStore) -> None:
     store.put("gone", b"x")
     store.delete(["gone", "never/there"])

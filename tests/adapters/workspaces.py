@@ -78,6 +78,9 @@ class DirectoryStore(ObjectStore):
     def list_keys(self, prefix: str) -> list[str]:
         raise NotImplementedError
 
+    def list_folders(self, prefix: str) -> list[str]:
+        raise NotImplementedError
+
     def exists(self, key: str) -> bool:
         return self._path(key).exists()
 

@@ -1,6 +1,7 @@
 """What two runs of a command are compared by."""
 
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -46,8 +47,8 @@ def test_time_and_memory_are_not_compared() -> None:
         ({"left": Workspace.of({"a": b"2"})}, Part.WORKSPACE),
     ],
 )
-def test_each_difference_has_its_name(changes: dict[str, object], part: Part) -> None:
-    changed = outcome(**changes)  # type: ignore[arg-type]
+def test_each_difference_has_its_name(changes: dict[str, Any], part: Part) -> None:
+    changed = outcome(**changes)
     assert differing_parts(outcome(), changed) == (part,)
     assert differing_parts(changed, outcome()) == (part,)
 
@@ -58,6 +59,6 @@ def test_all_that_differs_is_named() -> None:
 
 @pytest.mark.parametrize("limit", ["timed_out", "oom", "output_limit"])
 def test_how_much_an_ended_program_had_printed_is_chance(limit: str) -> None:
-    ended = {"exit_code": None, limit: True}
+    ended: dict[str, Any] = {"exit_code": None, limit: True}
     one, other = (outcome(num_stdout_bytes=n, **ended) for n in (4, 5))
     assert differing_parts(one, other) == ()

@@ -110,3 +110,12 @@ def test_record_keeps_state_and_logprobs_exactly(log: TurnLog) -> None:
     made = record(state=state, behaviour_logprobs=(-0.1234567890123, -1e-9))
     found: TurnRecord = log.load(log.commit(made)).records[0]
     assert found == made
+
+
+def test_log_of_any_request_reads_the_deepest_chain_of_one(
+    log: TurnLog, store: InMemoryObjectStore
+) -> None:
+    head = chain_of(log, 2)[-1]
+    other = record(2, parent=head.digest, fingerprint="other")
+    TurnLog(store, PREFIX, "other").commit(other)
+    assert TurnLog(store, PREFIX, None).deepest().head == head

@@ -29,6 +29,11 @@ class InMemoryObjectStore(ObjectStore):
         with self._lock:
             return sorted(key for key in self.objects if key.startswith(prefix))
 
+    def list_folders(self, prefix: str) -> list[str]:
+        """List what stands between ``prefix`` and the next ``/`` of keys."""
+        rests = (key.removeprefix(prefix) for key in self.list_keys(prefix))
+        return sorted({rest.partition("/")[0] for rest in rests if "/" in rest})
+
     def exists(self, key: str) -> bool:
         """Tell whether an object of this key is there."""
         with self._lock:

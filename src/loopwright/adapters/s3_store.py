@@ -91,6 +91,15 @@ class S3ObjectStore(ObjectStore):
             objects = (item for page in pages for item in page.get("Contents", ()))
             return sorted(item.get("Key", "") for item in objects)
 
+    def list_folders(self, prefix: str) -> list[str]:
+        """List what stands between ``prefix`` and the next ``/`` of keys."""
+        with self._naming("list", prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=prefix, Delimiter="/"
+            )
+            found = (item for page in pages for item in page.get("CommonPrefixes", ()))
+            return sorted(item["Prefix"].removeprefix(prefix).rstrip("/") for item in found)
+
     def exists(self, key: str) -> bool:
         """Tell whether an object of this key is there."""
         with self._naming("head", key):

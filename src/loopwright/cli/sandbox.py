@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loopwright.cli import options, sandbox_root
+from loopwright.cli import options, sandbox_root, sandbox_verify
 
 if TYPE_CHECKING:
     from loopwright.contracts.workspaces import CommandResult, WorkspaceFile
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Commands in the sandbox.")
 app.add_typer(sandbox_root.app, name="root")
+app.command("verify")(sandbox_verify.verify)
 
 
 @app.callback()

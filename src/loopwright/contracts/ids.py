@@ -2,9 +2,14 @@
 
 import hashlib
 import re
+from dataclasses import dataclass
 
 _MAX_SLUG = 80
 _PLAIN = re.compile(r"[A-Za-z0-9._-]")
+_EPISODE = re.compile(
+    r"(?P<loop>loop/[^/]+)(?:/(?P<uid>[0-9a-f]{12}))?"
+    r"/(?P<path>(?:iteration/\d{6,}|evaluation/[^/]+)/task/[^/]+/episode/\d+)"
+)
 
 LOOP = "Loop"
 ITERATION = "Iteration"
@@ -62,6 +67,28 @@ def group_path(parent: str, environment: str, task_id: str) -> str:
 def episode_path(parent: str, index: int) -> str:
     """Extend a group's path to one of its episodes."""
     return f"{parent}/episode/{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeName:
+    """What a workflow id or key prefix says of its episode."""
+
+    loop: str
+    """Workflow id of the loop."""
+    uid: str | None
+    """Uid of the loop; None in a workflow id, which leaves it open."""
+    path: str
+    """The rest, which workflow ids and prefixes share."""
+
+    def prefix(self, uid: str) -> str:
+        """Name the episode's key prefix in the loop of this uid."""
+        return f"{self.loop}/{uid}/{self.path}"
+
+
+def parse_episode(text: str) -> EpisodeName | None:
+    """Read an episode's workflow id or key prefix; None when it is neither."""
+    match = _EPISODE.fullmatch(text)
+    return EpisodeName(match["loop"], match["uid"], match["path"]) if match else None
 
 
 def turns_prefix(episode_prefix: str) -> str:

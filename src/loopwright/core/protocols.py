@@ -40,6 +40,10 @@ class ObjectStore(Protocol):
         """List every key that starts with ``prefix``, in order of bytes, over all pages."""
         ...
 
+    def list_folders(self, prefix: str) -> Iterable[str]:
+        """List what stands between ``prefix`` and the next ``/`` of keys, each once, in order."""
+        ...
+
     def exists(self, key: str) -> bool:
         """Tell whether an object of this key is there."""
         ...

@@ -37,8 +37,11 @@ class Chain:
 class TurnLog:
     """The turns of one episode."""
 
-    def __init__(self, store: ObjectStore, episode_prefix: str, fingerprint: str) -> None:
-        """Open the log under an episode's key prefix, for the request of this fingerprint."""
+    def __init__(self, store: ObjectStore, episode_prefix: str, fingerprint: str | None) -> None:
+        """Open the log under an episode's key prefix, for the request of this fingerprint.
+
+        None reads the turns of any request; a chain is of one all the same.
+        """
         self._store = store
         self._prefix = episode_prefix
         self._fingerprint = fingerprint
@@ -92,7 +95,7 @@ class TurnLog:
                 )
                 for chain in frontier
                 for key in children[chain.head.digest]
-                if (record := self._read(key)) is not None
+                if (record := self._read(key)) is not None and _goes_on(chain, record)
             ]
             if grown:
                 best = min(grown, key=lambda chain: chain.head.digest)
@@ -122,10 +125,14 @@ class TurnLog:
         except ValidationError:
             _logger.warning("turn record %s has another schema and is passed over", key.key)
             return None
-        is_ours = record.fingerprint == self._fingerprint
+        is_ours = self._fingerprint in (None, record.fingerprint)
         return (
             record if is_ours and (record.index, record.parent) == (key.index, key.parent) else None
         )
+
+
+def _goes_on(chain: Chain, record: TurnRecord) -> bool:
+    return not chain.records or chain.records[-1].fingerprint == record.fingerprint
 
 
 @dataclass(frozen=True, slots=True)
