@@ -196,6 +196,20 @@ def test_traps_for_the_reader_are_skipped_and_told(jail: LocalJail) -> None:
     assert {skip.path for skip in done.skipped} == {"out", "up", "pipe", "socket", "env"}
 
 
+def test_holes_do_not_cost_the_host_memory_that_the_program_may_not_have(jail: LocalJail) -> None:
+    limits = SMALL.model_copy(update={"disk_bytes": 1 << 40})
+    words = ("/usr/bin/truncate", "-s", "512G", "holes")
+    assert jail.run(Workspace(), CommandRequest(argv=words, limits=limits)).result.output_limit
+    assert is_usable(jail)
+
+
+def test_files_given_may_be_more_than_the_memory(jail: LocalJail) -> None:
+    given = Workspace.of({str(number): bytes(24 * MIB) for number in range(2)})
+    limits = SMALL.model_copy(update={"memory_bytes": 32 * MIB})
+    done = jail.run(given, CommandRequest(argv=("/bin/true",), limits=limits))
+    assert (done.result.exit_code, done.workspace.digest) == (0, given.digest)
+
+
 @pytest.mark.parametrize("stream", [1, 2])
 def test_flood_by_a_daemon_is_ended_at_the_output_limit(jail: LocalJail, stream: int) -> None:
     code = (

@@ -165,9 +165,14 @@ class LocalJail(Jail):
         return judge(run, usage, request, why=slot.process.jail.explain())
 
     def _collect(self, folder: int, given: Workspace, result: CommandResult) -> JailRun:
-        """Read what the command left; too much for a workspace is over the output limit."""
+        """Read what the command left; too much for a workspace is over the output limit.
+
+        What it wrote was its memory, so that more than this can only be holes.
+        """
+        limits = result.limits
+        max_bytes = min(limits.disk_bytes, limits.memory_bytes + given.num_bytes)
         try:
-            left = collect(folder, max_bytes=result.limits.disk_bytes, blobs=self._blobs)
+            left = collect(folder, max_bytes=max_bytes, blobs=self._blobs)
         except WorkspaceTooLarge:
             ended = {"exit_code": None, "signal": None, "output_limit": True}
             return JailRun(result=result.model_copy(update=ended), workspace=given)
