@@ -84,7 +84,8 @@ def run(jail: LocalJail, code: str) -> dict[str, object]:
         limits = limits.model_copy(update={"wall_seconds": 0.5})
     request = CommandRequest(argv=(*PYTHON, "-c", code), limits=limits)
     result = jail.run(Workspace(), request).result
-    return result.model_dump(exclude={"stdout", "stderr"}) | {"stdout": result.stdout.decode()}
+    found: dict[str, object] = result.model_dump(exclude={"stdout", "stderr"})
+    return found | {"stdout": result.stdout.decode()}
 
 
 def as_ordinary_user(deed: Callable[[], object], folder: Path) -> dict[str, object]:

@@ -98,7 +98,7 @@ class S3ObjectStore(ObjectStore):
                 Bucket=self._bucket, Prefix=prefix, Delimiter="/"
             )
             found = (item for page in pages for item in page.get("CommonPrefixes", ()))
-            return sorted(item["Prefix"].removeprefix(prefix).rstrip("/") for item in found)
+            return sorted(item.get("Prefix", "").removeprefix(prefix).rstrip("/") for item in found)
 
     def exists(self, key: str) -> bool:
         """Tell whether an object of this key is there."""

@@ -52,14 +52,16 @@ def run_program() -> None:
     def hide_own_frames(error: BaseException) -> None:
         """Have the error shown without the two frames that it has passed when it is."""
         shown = sys.__dict__.get("excepthook")
+        if shown is None:
+            return
 
         def show(kind: "type[BaseException]", error: "BaseException", trace: object) -> None:
             sys.excepthook = shown
-            stripped = error.__traceback__.tb_next.tb_next
+            below = error.__traceback__ and error.__traceback__.tb_next
+            stripped = below and below.tb_next
             shown(kind, error.with_traceback(stripped), stripped)
 
-        if shown is not None:
-            sys.excepthook = show
+        sys.excepthook = show
 
     main = sys.modules["__main__"].__dict__
     for name in ("run_program", "__annotations__"):

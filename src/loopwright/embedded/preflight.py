@@ -5,11 +5,11 @@ import shutil
 from pathlib import Path
 
 from loopwright.adapters.host_checks import HostCheck, check_host
+from loopwright.adapters.host_memory import available_bytes
 from loopwright.adapters.model_directory import model_problem
 from loopwright.adapters.vllm_server import check_installed
 from loopwright.contracts.failures import UserError
 from loopwright.embedded.children import PROGRAMS, find_program
-from loopwright.adapters.host_memory import available_bytes
 from loopwright.embedded.ports import Ports, port_problems
 
 _GIB = 2**30

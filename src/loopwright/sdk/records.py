@@ -54,10 +54,11 @@ class LoopDescription(LoopSummary):
 
 def status_of(execution: WorkflowExecution) -> LoopStatus:
     """Name an execution's status; one that continued as new is running."""
-    known = _STATUSES.get(execution.status or WorkflowExecutionStatus.RUNNING, "running")
+    known = _STATUSES.get(execution.status or WorkflowExecutionStatus.RUNNING)
     listed = execution.typed_search_attributes.get(_LOOP_STATUS)
-    if known == "completed":
-        return "stopped" if listed == "stopped" else "completed"
-    if known == "running":
-        return next((status for status in OPEN_STATUSES if status == listed), "running")
+    if known is None:
+        open_status: LoopStatus = "running"
+        return next((status for status in OPEN_STATUSES if status == listed), open_status)
+    if known == "completed" and listed == "stopped":
+        return "stopped"
     return known
