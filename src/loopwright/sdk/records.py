@@ -17,6 +17,7 @@ _STATUSES: dict[WorkflowExecutionStatus, LoopStatus] = {
     WorkflowExecutionStatus.TERMINATED: "terminated",
     WorkflowExecutionStatus.TIMED_OUT: "timed_out",
 }
+_OPEN: dict[str, LoopStatus] = {status: status for status in OPEN_STATUSES}
 _LOOP_STATUS = SearchAttributeKey.for_keyword("LoopStatus")
 
 
@@ -57,8 +58,7 @@ def status_of(execution: WorkflowExecution) -> LoopStatus:
     known = _STATUSES.get(execution.status or WorkflowExecutionStatus.RUNNING)
     listed = execution.typed_search_attributes.get(_LOOP_STATUS)
     if known is None:
-        open_status: LoopStatus = "running"
-        return next((status for status in OPEN_STATUSES if status == listed), open_status)
+        return _OPEN.get(listed or "running", _OPEN["running"])
     if known == "completed" and listed == "stopped":
         return "stopped"
     return known
