@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,15 +18,14 @@ CROWD = "import os\nfor _ in range(4): os.fork()\n" + SPIN
 
 @pytest.fixture
 def crowd() -> Iterator[None]:
-    """Keep every processor busy, at a higher priority than any jail has."""
-    spinners = [
-        subprocess.Popen(
-            [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}}); {SPIN}"]
-        )
-        for cpu in os.sched_getaffinity(0)
-    ]
-    for spinner in spinners:
+    """Keep every processor busy, by whatever the kernel shares it: priorities, or sessions."""
+    command = ("/bin/sh", "-c", "while :; do :; done")
+    spinners = []
+    for cpu in sorted(os.sched_getaffinity(0)) * 8:
+        spinner = subprocess.Popen(command, start_new_session=True)
+        os.sched_setaffinity(spinner.pid, {cpu})
         os.setpriority(os.PRIO_PROCESS, spinner.pid, -20)
+        spinners.append(spinner)
     yield
     for spinner in spinners:
         spinner.kill()

@@ -206,6 +206,7 @@ async def test_version_is_said(tmp_path: Path) -> None:
 async def test_command_that_is_interrupted_while_it_loads_says_no_more(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # else a shell may ignore it\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'typer':\n"
