@@ -451,7 +451,9 @@ static void serve(void) {
 
 /* A jail is the same, whatever the supervisor was started with. */
 static void forget_supervisor(void) {
-    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    static const unsigned long plain[4]; /* handler, flags, restorer, mask: all by default */
+    for (int number = 1; number < NSIG; number++) /* the C library would keep two to itself */
+        syscall(SYS_rt_sigaction, number, plain, NULL, sizeof plain[3]);
     setpriority(PRIO_PROCESS, 0, 0); /* an ordinary user may not; it stays as it is */
     umask(022);
 }

@@ -1,5 +1,6 @@
 """Hostile programs in the jail, by what they reach for and exhaust; and bad requests."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -26,6 +27,8 @@ from tests.adapters.jails import COLD_PYTHON, needs_jails
 
 pytestmark = [pytest.mark.nsjail, needs_jails]
 
+_RT_SIGACTION, _LIBRARY_SIGNAL = 13, 32
+"""A system call, and a signal that the C library would not let a program set."""
 SMALL = Limits(wall_seconds=10, cpu_seconds=5, memory_bytes=64 * MIB, max_processes=16)
 HONEST = CommandRequest(argv=("/bin/echo", "honest"))
 
@@ -303,6 +306,8 @@ def test_jail_is_the_same_whatever_its_supervisor_was_started_with(
         os.nice(3)
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
+        ignored = (ctypes.c_ulong * 4)(1, 0, 0, 0)
+        ctypes.CDLL(None).syscall(_RT_SIGACTION, _LIBRARY_SIGNAL, ignored, None, 8)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     words = [sys.executable, "-c", code, str(tmp_path / "root"), launcher]
