@@ -7,7 +7,6 @@ from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _MS_NOSUID, _MS_NODEV = 2, 4
-_MS_SHARED = 1 << 20
 _MNT_DETACH = 2
 
 
@@ -20,16 +19,6 @@ def mount_tmpfs(folder: Path, options: str, *, has_devices: bool = False) -> Non
     flags = _MS_NOSUID | (0 if has_devices else _MS_NODEV)
     if _libc.mount(b"loopwright", os.fsencode(folder), b"tmpfs", flags, options.encode()):
         raise OSError(ctypes.get_errno(), f"cannot mount a tmpfs on {folder} ({options})")
-
-
-def share(folder: Path) -> None:
-    """Let what is unmounted below ``folder`` disappear from the views that jails have of it.
-
-    Raises:
-        OSError: the host refuses.
-    """
-    if _libc.mount(None, os.fsencode(folder), None, _MS_SHARED, None):
-        raise OSError(ctypes.get_errno(), f"cannot share {folder}")
 
 
 def unmount(folder: Path) -> None:
