@@ -1,28 +1,35 @@
-"""How a command finds the platform: by the environment, or the one on this machine."""
+"""How a command finds the platform: by the environment, or the one on this machine.
+
+The clients of Temporal and S3 take long to load, and are only once there is a platform to ask.
+"""
 
 import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from loopwright.adapters.s3_store import S3ObjectStore
 from loopwright.cli.options import ADDRESS
 from loopwright.contracts.failures import StoreError, UserError
 from loopwright.embedded.stack import Stack, stack_environment
-from loopwright.sdk import LoopClient
 from loopwright.workers.settings import Settings
-from loopwright.workers.stores import open_store
+
+if TYPE_CHECKING:
+    from loopwright.adapters.s3_store import S3ObjectStore
+    from loopwright.sdk import LoopClient
 
 logger = logging.getLogger(__name__)
 
 
-async def connect(state: Path) -> LoopClient:
+async def connect(state: Path) -> "LoopClient":
     """Connect to the Temporal server of the platform.
 
     Raises:
         UserError: there is no platform, or nothing answers.
     """
     settings = platform_settings(state)
+    from loopwright.sdk import LoopClient
+
     return await LoopClient.connect(
         settings.temporal_address, namespace=settings.temporal_namespace
     )
@@ -52,10 +59,13 @@ def known_engines(state: Path, environment: Mapping[str, str] = os.environ) -> f
     return frozenset(Settings.from_environment(stack_environment(stack)).engine_urls)
 
 
-def store_of(state: Path) -> S3ObjectStore | None:
+def store_of(state: Path) -> "S3ObjectStore | None":
     """Open the object store of the platform; None when it cannot be reached."""
+    settings = platform_settings(state)
+    from loopwright.workers.stores import open_store
+
     try:
-        return open_store(platform_settings(state))
+        return open_store(settings)
     except StoreError as error:
         logger.warning("the object store cannot be reached: %s", error)
         return None

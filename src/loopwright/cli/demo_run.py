@@ -13,7 +13,6 @@ from loopwright.cli.connection import store_of
 from loopwright.cli.demo_result import DemoResult
 from loopwright.cli.live_view import LiveView
 from loopwright.cli.output import print_json, say
-from loopwright.cli.report_files import default_path, write_report
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig
 from loopwright.contracts.failures import LoopError, UserError
 from loopwright.contracts.iterations import OPEN_STATUSES
@@ -95,6 +94,9 @@ async def _run_loop(request: DemoRequest, stack: StackInfo) -> DemoResult:
     with LiveView(stream=sys.stderr if request.is_json else sys.stdout) as view:
         await view.follow(handle.watch())
     loop_seconds = time.monotonic() - started
+    # matplotlib takes long to load: a machine that lacks something has been refused by now.
+    from loopwright.cli.report_files import default_path, write_report
+
     path = default_path(request.state, LOOP_ID)
     await write_report(handle, path, store=store_of(request.state))
     return DemoResult.of(

@@ -30,14 +30,18 @@ def build(
 
     Example: loopwright policy build my-policy --seed 1
     """
+    from loopwright.adapters.new_directory import new_directory
     from loopwright.cli.output import print_json, say
-    from loopwright.learning.policy_build import build_policy
 
     def report(done: int, total: int, loss: float) -> None:
         if done % STEPS_PER_LINE == 0 or done == total:
             say(f"step {done} of {total}: loss {loss:.3f}", is_json=is_json)
 
-    summary = build_policy(output, seed=seed, on_progress=report)
+    with new_directory(output) as unfinished:
+        # torch takes seconds to load: a wrong output has been refused by now.
+        from loopwright.learning.policy_build import build_policy
+
+        summary = build_policy(unfinished, seed=seed, on_progress=report)
     say(f"wrote {output}: {summary.num_parameters} parameters", is_json=is_json)
     if is_json:
-        print_json(dataclasses.asdict(summary))
+        print_json({"directory": str(output), **dataclasses.asdict(summary)})

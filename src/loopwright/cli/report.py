@@ -33,9 +33,11 @@ def report(
 async def _report(loop_id: str, output: Path | None, *, state: Path, is_json: bool) -> None:
     from loopwright.cli.connection import connect, store_of
     from loopwright.cli.output import print_json, say
-    from loopwright.cli.report_files import default_path, write_report
 
     handle = await (await connect(state)).loop(loop_id)
+    # matplotlib takes long to load: an unknown loop has been refused by now.
+    from loopwright.cli.report_files import default_path, write_report
+
     path = output or default_path(state, loop_id)
     missing = await write_report(handle, path, store=store_of(state))
     for line in missing:

@@ -33,19 +33,21 @@ def verify(
 
     Example: loopwright sandbox verify loop/demo/iteration/000001/task/TASK/episode/0
     """
+    from loopwright.cli.connection import platform_settings
+    from loopwright.cli.recorded_episode import find_episode, read_episode_name
+
+    name = read_episode_name(episode)
+    settings = platform_settings(state)
+    # boto3 takes long to load: wrong words have been refused by now.
     from loopwright.adapters.jail_roots import jails_of_commands
     from loopwright.adapters.local_jail import LocalJail
     from loopwright.adapters.root_store import RootStore
-    from loopwright.cli.connection import platform_settings
     from loopwright.cli.output import print_json, say
-    from loopwright.cli.recorded_episode import find_episode, read_episode_name
     from loopwright.cli.verification_table import HEADER, line, record, summary
     from loopwright.trajectories.verification import check_commands
     from loopwright.workers.stores import open_store
     from loopwright.workers.workspaces import open_workspaces
 
-    name = read_episode_name(episode)
-    settings = platform_settings(state)
     store = open_store(settings)
     found = find_episode(store, name)
     turns = found.only(turn)

@@ -5,10 +5,8 @@ It is made by the trainer that does reinforcement learning, from a seed, in minu
 
 import json
 import math
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -17,7 +15,6 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from transformers.utils.logging import disable_progress_bar
 
 from loopwright.contracts.configs import TrainConfig
-from loopwright.contracts.failures import UserError
 from loopwright.contracts.turns import Message
 from loopwright.environments.program_steps.demonstrations import demonstrations
 from loopwright.learning.batches import Batch, Row
@@ -50,7 +47,6 @@ _CHAT_TEMPLATE = (
 class PolicyBuildSummary:
     """What was built."""
 
-    directory: Path
     num_parameters: int
     num_steps: int
     loss: float
@@ -58,51 +54,22 @@ class PolicyBuildSummary:
 
 
 def build_policy(
-    output: Path,
+    directory: Path,
     *,
     seed: int = 0,
     num_steps: int = NUM_STEPS,
     error_rate: float = ERROR_RATE,
     on_progress: OnProgress = lambda done, total, loss: None,
 ) -> PolicyBuildSummary:
-    """Build a base policy into a new directory, in the Hugging Face layout; it appears whole.
+    """Build a base policy in the Hugging Face layout.
 
     Args:
-        output: the directory, which must not exist.
+        directory: an empty one, to be filled.
         seed: the same seed gives the same policy.
         num_steps: optimiser steps.
         error_rate: share of demonstrated lines that are wrong, in [0, 1].
         on_progress: told after each step.
-
-    Raises:
-        UserError: the output exists, or cannot be made where it is named.
     """
-    unfinished = _make_beside(output)
-    try:
-        summary = _build(unfinished, seed, num_steps, error_rate, on_progress)
-        unfinished.chmod(0o755)
-        unfinished.rename(output)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return replace(summary, directory=output)
-
-
-def _make_beside(output: Path) -> Path:
-    try:
-        if output.exists() or not output.parent.is_dir():
-            problem = "exists" if output.exists() else "has no parent directory"
-            raise UserError(f"{output} {problem}; name a new directory in an existing one")
-        return Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.parent))
-    except OSError as error:
-        raise UserError(
-            f"{str(output)[:200]} cannot be made: {error.strerror}; name a new directory in one "
-            f"that can be written"
-        ) from error
-
-
-def _build(
-    directory: Path, seed: int, num_steps: int, error_rate: float, on_progress: OnProgress
-) -> PolicyBuildSummary:
     conversations = list(demonstrations(seed, num_steps * BATCH_SIZE, error_rate=error_rate))
     disable_progress_bar()  # type: ignore[no-untyped-call]
     _tokenizer(conversations).save_pretrained(directory)
@@ -116,7 +83,6 @@ def _build(
         on_progress(step + 1, num_steps, loss)
     _save(trainer, directory)
     return PolicyBuildSummary(
-        directory=directory,
         num_parameters=sum(p.numel() for p in trainer.model.parameters()),
         num_steps=num_steps,
         loss=loss,
