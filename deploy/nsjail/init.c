@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NUM_STREAMS = 3, WARM_FD = 3, MAX_BYTES = 8 << 20 };
+enum { NUM_STREAMS = 3, WARM_FD = 3, MAX_BYTES = 2 << 20 };
 
 struct request {
     uint32_t num_bytes, num_arguments, num_variables, is_for_warm;

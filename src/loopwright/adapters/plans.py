@@ -42,4 +42,6 @@ def _fits_python(request: CommandRequest) -> bool:
     if any(name.startswith(PROTECTED_VARIABLES) for name in request.env):
         return False
     first, *others = (*request.argv[len(PYTHON) :], "")
-    return (first == "-c" and len(others) > 1) or first.endswith(".py")
+    if first.startswith("-"):
+        return first == "-c" and len(others) > 1
+    return first.endswith(".py")

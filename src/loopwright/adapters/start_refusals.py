@@ -1,4 +1,7 @@
-"""Commands that no kernel could start: they end as it would end them, and need no jail."""
+"""Commands that no kernel could start: they end as it would end them, and need no jail.
+
+What is left can be started whichever way its jail starts it, so that these ways do not differ.
+"""
 
 import errno
 import os
@@ -6,8 +9,12 @@ from collections.abc import Iterator
 
 from loopwright.contracts.workspaces import CommandRequest, CommandResult
 
-MAX_WORD_BYTES = (8 << 20) - (64 << 10)
-"""Most bytes of arguments and variables; process 1 of a jail takes 8 MiB, with those of ours."""
+MAX_WORD_BYTES = 128 << 10
+"""Most bytes of one argument, or of one variable with its name; the end mark counts."""
+MAX_BYTES = (2 << 20) - (16 << 10)
+"""Most bytes of all of them with a pointer to each: a quarter of a jail's stack, less what is ours,
+the program's name once more, and the line that names a script's interpreter."""
+_POINTER_BYTES = 8
 _CANNOT_EXECUTE = 126
 _SHOWN_CHARACTERS = 200
 
@@ -40,10 +47,14 @@ def _reason(request: CommandRequest) -> int | None:
         return errno.EILSEQ
     if any(b"\0" in word for word in words):
         return errno.EINVAL
-    return errno.E2BIG if sum(map(len, words)) + 2 * len(words) > MAX_WORD_BYTES else None
+    sizes = [len(word) + 1 for word in words]
+    is_too_long = (
+        max(sizes) > MAX_WORD_BYTES or sum(sizes) + _POINTER_BYTES * len(sizes) > MAX_BYTES
+    )
+    return errno.E2BIG if is_too_long else None
 
 
 def _words(request: CommandRequest) -> Iterator[str]:
     yield from request.argv
-    for item in request.env.items():
-        yield from item
+    for name, value in request.env.items():
+        yield f"{name}={value}"
