@@ -6,6 +6,7 @@
 import importlib
 import json
 import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,19 @@ def _names(handlers: Any) -> list[str]:
 def _schemas() -> dict[str, Any]:
     for module in pkgutil.iter_modules(contracts.__path__, contracts.__name__ + "."):
         importlib.import_module(module.name)
-    models = [m for m in Contract.__subclasses__() if m.__module__.startswith(contracts.__name__)]
+    models = [m for m in _subclasses(Contract) if m.__module__.startswith(contracts.__name__)]
     models.sort(key=lambda model: model.__name__)
     _, document = models_json_schema([(model, "validation") for model in models])
     schemas: dict[str, Any] = _without_prose(document["$defs"])
     return schemas
+
+
+def _subclasses(model: type[Contract]) -> Iterator[type[Contract]]:
+    """Walk down to the models that have fields; those without are bases of others."""
+    for each in model.__subclasses__():
+        if each.model_fields:
+            yield each
+        yield from _subclasses(each)
 
 
 def _without_prose(schema: Any) -> Any:

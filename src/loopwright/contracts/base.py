@@ -1,9 +1,12 @@
 """The base of every model that crosses a process boundary, and words for what it refuses."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
+
+from loopwright.contracts.failures import UserError
 
 SCHEMA_VERSION = 1
 """Version of the stored records; a reader refuses a newer one."""
@@ -13,6 +16,26 @@ class Contract(BaseModel):
     """A frozen model that refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Configuration(Contract):
+    """A model that users build by calling its class.
+
+    Example:
+        ``LoopConfig(seed=-1)`` raises ``UserError("LoopConfig: seed: expected greater ...")``
+    """
+
+    if not TYPE_CHECKING:  # checkers see the fields instead
+
+        def __init__(self, **values: object) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                problems = "; ".join(refusals(error))
+                raise UserError(f"{type(self).__name__}: {problems}") from None
+
+        # Validation of data builds models without coming here, and gathers what it refuses.
+        __init__.__pydantic_base_init__ = True
 
 
 def refusals(error: ValidationError) -> Iterator[str]:

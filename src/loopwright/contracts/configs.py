@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from loopwright.contracts.base import Contract
+from loopwright.contracts.base import Configuration
 from loopwright.contracts.policies import SamplingParams
 from loopwright.contracts.workspaces import Limits
 
@@ -17,14 +17,14 @@ Profile = Literal["embedded", "cluster", "many_open"]
 """Heartbeat timeouts: 20 s on one machine, 120 s in a cluster, 300 s above 5,000 open episodes."""
 
 
-class PolicyConfig(Contract):
+class PolicyConfig(Configuration):
     """Where the first weights come from."""
 
     model: str = PICO
     """``pico`` or the directory of a Hugging Face causal language model."""
 
 
-class EnvironmentConfig(Contract):
+class EnvironmentConfig(Configuration):
     """One environment and its share of the tasks."""
 
     id: str = "program_steps"
@@ -34,13 +34,13 @@ class EnvironmentConfig(Contract):
     """Passed to the environment, which checks them."""
 
 
-class EngineConfig(Contract):
+class EngineConfig(Configuration):
     """One engine the loop may use."""
 
     name: str = Field(default="main", pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")
 
 
-class IterationConfig(Contract):
+class IterationConfig(Configuration):
     """How much experience one iteration collects."""
 
     num_tasks: int = Field(default=24, ge=1, le=200)
@@ -51,7 +51,7 @@ class IterationConfig(Contract):
     """Estimator of the group baseline."""
 
 
-class EpisodeConfig(Contract):
+class EpisodeConfig(Configuration):
     """Budgets of one episode."""
 
     max_turns: int = Field(default=2, ge=1, le=200)
@@ -65,7 +65,7 @@ class EpisodeConfig(Contract):
     """Sandbox limits of each command."""
 
 
-class TrainConfig(Contract):
+class TrainConfig(Configuration):
     """The update."""
 
     learning_rate: float = Field(default=2e-4, gt=0, le=1)
@@ -83,7 +83,7 @@ class TrainConfig(Contract):
     """Mean |trainer - behaviour logprob| before the first step, beyond which training refuses."""
 
 
-class EvaluationConfig(Contract):
+class EvaluationConfig(Configuration):
     """Evaluation on held-out tasks."""
 
     num_tasks: int = Field(default=128, ge=2, le=200)
@@ -97,7 +97,7 @@ class EvaluationConfig(Contract):
     """Evaluate after every so many iterations; 0 is never."""
 
 
-class LoopConfig(Contract):
+class LoopConfig(Configuration):
     """A loop: what is trained, on what, and for how long."""
 
     policy: PolicyConfig = PolicyConfig()

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from loopwright.contracts.artifacts import ArtifactRef
-from loopwright.contracts.base import Contract
+from loopwright.contracts.base import Configuration, Contract
 
 
 class PolicyVersion(Contract):
@@ -54,7 +54,7 @@ class CheckpointRef(Contract):
     """Digest of architecture, tokenizer and chat template; engines refuse another's weights."""
 
 
-class SamplingParams(Contract):
+class SamplingParams(Configuration):
     """How the engine samples; behaviour logprobs are recorded as sampled."""
 
     temperature: float = Field(default=1.0, ge=0.0, le=10.0)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pydantic import ConfigDict, Field
 
-from loopwright.contracts.base import Contract
+from loopwright.contracts.base import Configuration, Contract
 from loopwright.contracts.failures import ContractError
 from loopwright.contracts.words import Word
 
@@ -20,7 +20,7 @@ MAX_BYTES = 1 << 40
 """More than any one command has use for."""
 
 
-class Limits(Contract):
+class Limits(Configuration):
     """What one command may use; exceeding any of them ends it."""
 
     wall_seconds: float = Field(default=10.0, gt=0, le=86_400)
