@@ -9,6 +9,7 @@ from typing import Self
 from loopwright.activities.engine.leases import Leases
 from loopwright.activities.engine.policy_directories import PolicyDirectories
 from loopwright.adapters.vllm_admin import VllmAdmin
+from loopwright.contracts.engines import InFlight
 from loopwright.contracts.failures import EngineUnavailable, LoopError
 from loopwright.contracts.policies import CheckpointRef
 
@@ -44,7 +45,9 @@ class EngineKeeper:
         self._trouble = ""
         self._watch: asyncio.Task[None] | None = None
 
-    async def publish(self, checkpoint: CheckpointRef, *, holder: str) -> str:
+    async def publish(
+        self, checkpoint: CheckpointRef, *, holder: str, in_flight: InFlight = "re_prefill"
+    ) -> str:
         """Make ``checkpoint`` the version that is served, now and after restarts; give its label.
 
         Raises:
@@ -59,7 +62,7 @@ class EngineKeeper:
             self._leases.check_holder(holder)
             self._is_loaded &= self._leases.record.checkpoint == checkpoint
             self._leases.set_checkpoint(checkpoint)
-            await self._serve(checkpoint)
+            await self._serve(checkpoint, in_flight)
             await asyncio.to_thread(self._directories.prune, checkpoint)
             return checkpoint.policy.label
 
@@ -77,7 +80,7 @@ class EngineKeeper:
             else:
                 await self._resume()
 
-    async def _serve(self, checkpoint: CheckpointRef) -> None:
+    async def _serve(self, checkpoint: CheckpointRef, in_flight: InFlight = "re_prefill") -> None:
         label = checkpoint.policy.label
         served = await self._admin.served_label()
         if served == label and self._is_loaded:
@@ -86,7 +89,7 @@ class EngineKeeper:
         directory = await asyncio.to_thread(self._directories.get, checkpoint)
         # Only a whole publication proves what a label stands for.
         self._is_loaded = False
-        await self._admin.publish(directory, label)
+        await self._admin.publish(directory, label, in_flight=in_flight)
         self._is_loaded = True
         _logger.info("engine served %s, now serves %s", served, label)
 

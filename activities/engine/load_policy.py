@@ -28,5 +28,7 @@ class LoadPolicy:
         """
         started = time.monotonic()
         async with heartbeating():
-            label = await self._keeper.publish(request.checkpoint, holder=request.holder)
+            label = await self._keeper.publish(
+                request.checkpoint, holder=request.holder, in_flight=request.in_flight
+            )
         return LoadPolicyResult(label=label, seconds=time.monotonic() - started)

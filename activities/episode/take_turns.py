@@ -153,6 +153,7 @@ class _Player:
             GenerateRequest(
                 token_ids=tuple(prompt),
                 policy=episode.policy,
+                may_be_newer=episode.may_be_newer,
                 sampling=episode.sampling,
                 max_tokens=budgets.completion_tokens(
                     len(prompt), sampling=episode.sampling, budgets=episode.budgets

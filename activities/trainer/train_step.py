@@ -51,7 +51,11 @@ class TrainStep:
         trainer, self._warm = self._trainer(request.parent), None
         batch = batches.decode(fetch(self._store, request.batch))
         metrics = trainer.reinforce(
-            batch, request.config, temperature=request.temperature, seed=request.seed
+            batch,
+            request.config,
+            version=request.parent.policy.version,
+            temperature=request.temperature,
+            seed=request.seed,
         )
         checkpoint = keep_checkpoint(
             self._store,

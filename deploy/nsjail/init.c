@@ -65,7 +65,8 @@ static int receive(int control, struct request *request, int *streams) {
     do got = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);
     struct cmsghdr *rights = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (!rights || rights->cmsg_len != CMSG_LEN(NUM_STREAMS * sizeof(int))) return -1;
+    if (!rights || message.msg_flags & MSG_CTRUNC) return -1;
+    if (rights->cmsg_len != CMSG_LEN(NUM_STREAMS * sizeof(int))) return -1;
     memcpy(streams, CMSG_DATA(rights), NUM_STREAMS * sizeof(int));
     if (move_bytes(control, (char *)request + got, sizeof *request - got, 0)) return -1;
     return request->num_bytes > MAX_BYTES ? -1 : 0;

@@ -13,7 +13,8 @@
  *       argument list of an interpreter to start beforehand.
  *   "K": kill the jail.
  * Out go "W" with a descriptor of the empty workspace, "G" when no process of the jail is left, and
- * "E" with what went wrong. Without root, UID must be 0: the user's own id as seen by the launcher. */
+ * "E" with what went wrong. A message that is cut, for its bytes, words or descriptors, is refused
+ * with "E", and "G" where there is no jail. Without root, UID must be 0: the user's own id as seen by the launcher. */
 #define _GNU_SOURCE
 #include "init.h"
 
@@ -137,8 +138,9 @@ static void take_view(const char *folder) {
 }
 
 static void mount_layers(const char *layers, const char *target) {
-    char options[PATH_MAX * 2];
-    snprintf(options, sizeof options, "lowerdir=%s", layers);
+    char options[PATH_MAX]; /* the kernel would cut what is more */
+    int length = snprintf(options, sizeof options, "lowerdir=%s", layers);
+    if (length >= (int)sizeof options) errno = ENAMETOOLONG, die(target);
     if (mount("overlay", target, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options)) die(target);
 }
 
@@ -391,26 +393,52 @@ static void make_jail(char **words, int control, int log) {
     is_busy = 1;
 }
 
+/* Makes nothing of a message; the slot goes on. */
+static void refuse(const char *why) {
+    reply('E', why, -1);
+    if (!is_busy) reply('G', "", -1);
+}
+
+/* Takes as many descriptors as were given, at most NUM_GIVEN. */
+static int take_given(struct msghdr *message, int *given) {
+    struct cmsghdr *rights = CMSG_FIRSTHDR(message);
+    int num_given = rights ? (rights->cmsg_len - CMSG_LEN(0)) / sizeof *given : 0;
+    if (num_given) memcpy(given, CMSG_DATA(rights), num_given * sizeof *given);
+    return num_given;
+}
+
+/* Finds the words of a message that ends with a NUL; more than MAX_WORDS when there are too many. */
+static int find_words(char *next, const char *end, char **words) {
+    int num_words = 0;
+    for (; next < end && num_words < MAX_WORDS; next += strlen(next) + 1) words[num_words++] = next;
+    words[num_words] = NULL;
+    return num_words + (next < end);
+}
+
 /* Takes one message; 0 when the supervisor is gone. */
 static int obey(void) {
-    static char text[MAX_BYTES];
+    static char text[MAX_BYTES + 1];
     char space[CMSG_SPACE(NUM_GIVEN * sizeof(int))], *words[MAX_WORDS + 1];
-    struct iovec part = {text, sizeof text};
+    struct iovec part = {text, MAX_BYTES};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = space,
                              .msg_controllen = sizeof space};
     ssize_t length = recvmsg(supervisor, &message, MSG_CMSG_CLOEXEC);
     if (length <= 0) return length < 0 && errno == EINTR;
-    if (text[0] == 'K' && jail) kill(jail, SIGKILL);
-    if (text[0] != 'P') return 1;
-    int given[NUM_GIVEN], num_words = 0;
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    if (!rights || rights->cmsg_len != CMSG_LEN(sizeof given)) die("descriptors of a jail");
-    memcpy(given, CMSG_DATA(rights), sizeof given);
-    for (char *next = text + 1; next < text + length && num_words < MAX_WORDS; next += strlen(next) + 1)
-        words[num_words++] = next;
-    words[num_words] = NULL;
-    make_jail(words, given[0], given[1]);
-    close(given[0]), close(given[1]);
+    int given[NUM_GIVEN], num_given = take_given(&message, given);
+    text[length] = 0;
+    if (message.msg_flags & MSG_TRUNC)
+        refuse("a message of too many bytes");
+    else if (message.msg_flags & MSG_CTRUNC)
+        refuse("a message with too many descriptors");
+    else if (text[0] == 'K' && jail)
+        kill(jail, SIGKILL);
+    else if (text[0] == 'P' && num_given != NUM_GIVEN)
+        refuse("a message with too few descriptors");
+    else if (text[0] == 'P' && find_words(text + 1, text + length, words) > MAX_WORDS)
+        refuse("a message of too many words");
+    else if (text[0] == 'P')
+        make_jail(words, given[0], given[1]);
+    while (num_given) close(given[--num_given]);
     return 1;
 }
 

@@ -13,7 +13,7 @@ from loopwright.activities.engine.load_policy import LoadPolicy
 from loopwright.activities.engine.policy_directories import PolicyDirectories
 from loopwright.adapters.vllm_admin import VllmAdmin
 from loopwright.contracts.artifacts import ArtifactRef
-from loopwright.contracts.engines import AcquireLeaseRequest, LoadPolicyRequest
+from loopwright.contracts.engines import AcquireLeaseRequest, InFlight, LoadPolicyRequest
 from loopwright.contracts.failures import ContractError, EngineUnavailable, StoreError
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 
@@ -36,7 +36,9 @@ class FakeAdmin(VllmAdmin):
     async def resume(self) -> None:
         self.paused = False
 
-    async def publish(self, directory: Path, label: str) -> None:
+    async def publish(
+        self, directory: Path, label: str, *, in_flight: InFlight = "re_prefill"
+    ) -> None:
         if self.failure is not None:
             self.label = "unpublished"
             raise self.failure

@@ -2,10 +2,12 @@
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from loopwright.adapters.local_jail import LocalJail
+from loopwright.adapters.plans import MAX_PACKAGES
 from loopwright.adapters.roots import Roots
 from loopwright.contracts.failures import RootMissing, SandboxUnavailable, UserError
 from loopwright.contracts.workspaces import PYTHON, CommandRequest, CommandResult, Workspace
@@ -92,6 +94,18 @@ def test_packages_are_there_read_only_for_who_asks(jail: LocalJail, roots: Roots
     assert b"Read-only file system" in result.stderr
     without = jail.run(Workspace(), request.model_copy(update={"packages": ()})).result
     assert b"No module named 'greeting'" in without.stderr
+
+
+def test_as_many_packages_as_may_be_are_there_each_once(
+    jail: LocalJail, roots: Roots, tmp_path: Path
+) -> None:
+    digests = []
+    for number in range(MAX_PACKAGES):
+        (tmp_path / "number").write_text(f"{number}\n")
+        digests.append(roots.import_packages(tmp_path, f"number-{number}").digest)
+    command = ("/bin/sh", "-c", "cat /packages/*/number | sort -u | wc -l; ls /packages | wc -l")
+    request = CommandRequest(argv=command, packages=(*digests, digests[0]))
+    assert jail.run(Workspace(), request).result.stdout.split() == [b"64", b"64"]
 
 
 def test_missing_root_is_refused_and_the_slot_goes_on(jail: LocalJail, roots: Roots) -> None:

@@ -34,7 +34,7 @@ def keep(store: InMemoryObjectStore, trainer: Trainer, parent: CheckpointRef) ->
 
 def update(trainer: Trainer, seed: int) -> None:
     rows = on_policy_rows(tiny_trainer())
-    trainer.reinforce(batch_of(rows), CONFIG, temperature=1.0, seed=seed)
+    trainer.reinforce(batch_of(rows), CONFIG, version=0, temperature=1.0, seed=seed)
 
 
 def test_imported_model_loads_with_the_same_weights(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ def tokens(ratios: list[float], advantages: list[float]) -> TrainedTokens:
         entropies_N=torch.zeros(len(ratios)),
         behaviour_logprobs_N=behaviour,
         advantages_N=torch.tensor(advantages),
+        versions_N=torch.zeros(len(ratios)),
     )
 
 
@@ -36,7 +38,7 @@ def test_clipped_policy_gradient_by_hand(ratio: float, advantage: float, expecte
 def test_tokens_beyond_the_clip_have_no_gradient() -> None:
     made = tokens([1.5, 0.5, 1.0], [1.0, -1.0, 1.0])
     logprobs = made.trainer_logprobs_N.clone().requires_grad_()
-    again = TrainedTokens(logprobs, made.entropies_N, made.behaviour_logprobs_N, made.advantages_N)
+    again = replace(made, trainer_logprobs_N=logprobs)
     clipped_policy_gradient(0.2, 0.28)(again).sum().backward()  # type: ignore[no-untyped-call]
     assert logprobs.grad is not None
     assert logprobs.grad.tolist() == pytest.approx([0.0, 0.0, -1.0])
@@ -49,6 +51,7 @@ def test_absurd_ratio_stays_finite() -> None:
         entropies_N=torch.zeros(1),
         behaviour_logprobs_N=torch.tensor([-900.0]),
         advantages_N=torch.tensor([-1.0]),
+        versions_N=torch.zeros(1),
     )
     assert math.isfinite(float(clipped_policy_gradient(0.2, 0.28)(made)))
 
@@ -57,6 +60,6 @@ def test_imitation_is_the_cross_entropy() -> None:
     logits = torch.randn(5, 9)
     targets = torch.randint(9, (5,))
     logprobs = logits.log_softmax(-1)[torch.arange(5), targets]
-    made = TrainedTokens(logprobs, torch.zeros(5), torch.zeros(5), torch.zeros(5))
+    made = TrainedTokens(logprobs, *(torch.zeros(5) for _ in range(4)))
     expected = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
     assert torch.allclose(imitation(made), expected)

@@ -106,7 +106,8 @@ class LocalJail(Jail):
 
         Raises:
             SandboxUnavailable: the host could not run it; says nothing of the command.
-            TaskError: the workspace does not fit its limits, or has an unsafe path.
+            TaskError: the workspace does not fit its limits, or has an unsafe path; or there are
+                too many packages.
         """
         if (refused := refusal(request)) is not None:
             return JailRun(result=refused, workspace=workspace)

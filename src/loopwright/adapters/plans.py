@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+from loopwright.contracts.failures import TaskError
 from loopwright.contracts.workspaces import PYTHON, CommandRequest, Strict
 
 PROTECTED_VARIABLES = ("LC_", "LANG", "LD_", "MALLOC_", "PYTHON", "GLIBC_")
 """Variables that an interpreter reads when it starts, by their beginning."""
+MAX_PACKAGES = 64
+"""Package folders of one jail, a mount each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +26,21 @@ class Plan:
 
 
 def plan_of(request: CommandRequest) -> Plan:
-    """Say what a command's jail must be."""
+    """Say what a command's jail must be.
+
+    Raises:
+        TaskError: it would hold too many package folders.
+    """
+    packages = tuple(dict.fromkeys(request.packages))
+    if len(packages) > MAX_PACKAGES:
+        raise TaskError(
+            f"a command asks for {len(packages)} package folders, expected at most {MAX_PACKAGES}: "
+            "put more packages in one folder"
+        )
     return Plan(
         base=request.base,
         root=request.root,
-        packages=request.packages,
+        packages=packages,
         has_loopback=request.has_loopback,
         strict=request.strict,
         disk_bytes=request.limits.disk_bytes,

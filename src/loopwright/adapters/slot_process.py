@@ -20,7 +20,9 @@ from loopwright.contracts.failures import SandboxUnavailable
 
 READY_SECONDS = 60.0
 _GONE_SECONDS = 20.0
-_MESSAGE_BYTES = 4096
+MAX_BYTES, MAX_WORDS = 1 << 16, 256
+"""Most that the launcher takes as one message."""
+_REPLY_BYTES = 4096
 _LOG_BYTES = 1 << 16
 
 
@@ -81,14 +83,20 @@ class SlotProcess:
         """Have the next jail made, without waiting for it; the one before must be gone.
 
         Raises:
-            SandboxUnavailable: the launcher does not start.
+            SandboxUnavailable: the launcher does not start, or cannot be told so much.
         """
+        message = os.fsencode("P" + "".join(f"{word}\0" for word in words))
+        if len(message) > MAX_BYTES or len(words) > MAX_WORDS:
+            raise SandboxUnavailable(
+                f"the making of a jail takes {len(message)} bytes in {len(words)} words to tell, "
+                f"expected at most {MAX_BYTES} in {MAX_WORDS}: keep roots and packages in a folder "
+                "with a shorter path"
+            )
         if self._process is None:
             self._start()
         ours, theirs = socket.socketpair()
         log, log_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.jail = WarmJail(plan, ours, log)
-        message = os.fsencode("P" + "".join(f"{word}\0" for word in words))
         try:
             socket.send_fds(self._socket, [message], [theirs.fileno(), log_end])
         except OSError as error:
@@ -181,7 +189,7 @@ class SlotProcess:
         """Take one message; a launcher that died unheard leaves its last words behind an error."""
         for _ in range(2):
             with suppress(ConnectionResetError):
-                return socket.recv_fds(self._socket, _MESSAGE_BYTES, 1)[:2]
+                return socket.recv_fds(self._socket, _REPLY_BYTES, 1)[:2]
         return b"", []
 
     def _start(self) -> None:

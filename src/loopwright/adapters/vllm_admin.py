@@ -9,6 +9,7 @@ from typing import TypeVar
 import pydantic
 
 from loopwright.adapters.vllm_http import Closing, VllmHttp
+from loopwright.contracts.engines import InFlight
 from loopwright.contracts.failures import EngineUnavailable, LoopError
 
 UNPUBLISHED = "unpublished"
@@ -74,30 +75,36 @@ class VllmAdmin(Closing):
             return False
         return True
 
-    async def pause(self) -> None:
-        """Hold requests back; those under way keep their tokens."""
-        await self._post("/pause", parameters={"mode": "keep"})
+    async def pause(self, *, drain: bool = False) -> None:
+        """Hold requests back; those under way end first (``drain``), or keep their tokens."""
+        await self._post(
+            "/pause",
+            parameters={"mode": "wait" if drain else "keep"},
+            seconds=self._reload_seconds if drain else None,
+        )
 
     async def resume(self) -> None:
         """Let requests go on; no effect when they do."""
         await self._post("/resume")
 
-    async def publish(self, directory: Path, label: str) -> None:
+    async def publish(
+        self, directory: Path, label: str, *, in_flight: InFlight = "re_prefill"
+    ) -> None:
         """Make the weights of ``directory`` the ones that sample, under ``label``.
 
         Whatever fails in between, requests are not left waiting, and weights that may be half
-        loaded have a label that nobody asks for. A completion under way starts its keys and values
-        afresh and ends with two labels.
+        loaded have a label that nobody asks for. A completion under way ends with two labels,
+        unless it is let end first.
 
         Raises:
             EngineUnavailable: the server failed, or the version read back is another.
             ContractError: the server refuses.
         """
         try:
-            await self.pause()
+            await self.pause(drain=in_flight == "turn_end")
             await self._set_label(UNPUBLISHED)
             await self._reload(directory)
-            await self._forget_keys_and_values()
+            await self._forget_keys_and_values(also_of_running=in_flight != "keep")
             await self._set_label(label)
         except BaseException:
             await asyncio.shield(self._repair())
@@ -119,11 +126,12 @@ class VllmAdmin(Closing):
             seconds=self._reload_seconds,
         )
 
-    async def _forget_keys_and_values(self) -> None:
+    async def _forget_keys_and_values(self, *, also_of_running: bool) -> None:
         answer = await self._post(
-            "/reset_prefix_cache", parameters={"reset_running_requests": "true"}
+            "/reset_prefix_cache",
+            parameters={"reset_running_requests": "true"} if also_of_running else None,
         )
-        if not _read(_ResetInfo, answer).success:
+        if also_of_running and not _read(_ResetInfo, answer).success:
             raise EngineUnavailable("the engine kept keys and values of the version before")
 
     async def _repair(self) -> None:

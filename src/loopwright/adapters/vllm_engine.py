@@ -1,7 +1,7 @@
 """The engine as a vLLM server, token ids in and out.
 
-A completion is given only if every token of it was sampled by the version asked for: a server that
-was restarted, or is being given another version, is unavailable rather than wrong.
+A completion is given only if every token of it was sampled by a version that may: a server that was
+restarted, or is being given another policy, is unavailable rather than wrong.
 """
 
 import hashlib
@@ -72,7 +72,7 @@ class VllmEngine(Closing, Engine):
         self._idle_seconds = idle_seconds
 
     async def generate(self, request: GenerateRequest) -> Completion:
-        """Sample one completion by the version asked for.
+        """Sample one completion by a version that may sample it.
 
         Raises:
             EngineUnavailable: the engine does not answer, or serves another version.
@@ -90,8 +90,7 @@ class VllmEngine(Closing, Engine):
         except pydantic.ValidationError as error:
             raise EngineUnavailable(f"{self._http.base_url}: not a completion: {error}") from error
         _check_logprobs(choice)
-        _check_spans(choice, label=request.policy.label)
-        return _completion(choice, version=request.policy.version)
+        return _completion(choice, _versions(choice, request))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -102,9 +101,7 @@ def _body(request: GenerateRequest) -> dict[str, object]:
     sampling = request.sampling
     return {
         "token_ids": request.token_ids,
-        # Keys and values of one version must never serve another; labels hold characters that a
-        # salt may not.
-        "cache_salt": hashlib.sha256(request.policy.label.encode()).hexdigest()[:32],
+        "cache_salt": _cache_salt(request),
         "sampling_params": {
             "max_tokens": request.max_tokens,
             "temperature": sampling.temperature,
@@ -120,6 +117,16 @@ def _body(request: GenerateRequest) -> dict[str, object]:
     }
 
 
+def _cache_salt(request: GenerateRequest) -> str:
+    """Keep keys and values of one version from serving another, or another policy.
+
+    A publication forgets them; the label's digest makes sure where the version is known ahead.
+    """
+    policy = request.policy
+    name = policy.policy_id if request.may_be_newer else policy.label
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
 def _check_logprobs(choice: _Choice) -> None:
     scored = [token.token_id for token in choice.logprobs.content]
     if scored != choice.token_ids:
@@ -129,14 +136,25 @@ def _check_logprobs(choice: _Choice) -> None:
         )
 
 
-def _check_spans(choice: _Choice, *, label: str) -> None:
-    others = sorted({span.version for span in choice.weight_versions} - {label})
-    if others:
-        raise EngineUnavailable(f"expected a completion of {label}, got one of {', '.join(others)}")
+def _versions(choice: _Choice, request: GenerateRequest) -> list[int]:
+    """Give the version of each span; each must be one that may sample."""
+    versions = [request.policy.version_of(span.version) for span in choice.weight_versions]
+    for span, version in zip(choice.weight_versions, versions, strict=True):
+        if version is None or not _may_sample(version, request):
+            least = " or a later one" if request.may_be_newer else ""
+            raise EngineUnavailable(
+                f"expected a completion of {request.policy.label}{least}, got one of {span.version}"
+            )
     if not _covers(choice.weight_versions, len(choice.token_ids)):
         raise EngineUnavailable(
             f"version spans {choice.weight_versions} do not cover {len(choice.token_ids)} tokens"
         )
+    return [version for version in versions if version is not None]
+
+
+def _may_sample(version: int, request: GenerateRequest) -> bool:
+    asked = request.policy.version
+    return version == asked or (request.may_be_newer and version > asked)
 
 
 def _covers(spans: Sequence[_Span], num_tokens: int) -> bool:
@@ -145,13 +163,13 @@ def _covers(spans: Sequence[_Span], num_tokens: int) -> bool:
     return ends == starts
 
 
-def _completion(choice: _Choice, *, version: int) -> Completion:
+def _completion(choice: _Choice, versions: Sequence[int]) -> Completion:
     return Completion(
         token_ids=tuple(choice.token_ids),
         behaviour_logprobs=tuple(token.logprob for token in choice.logprobs.content),
         finish_reason=choice.finish_reason,
         version_spans=tuple(
             VersionSpan(version=version, start=span.start, end=span.end)
-            for span in choice.weight_versions
+            for span, version in zip(choice.weight_versions, versions, strict=True)
         ),
     )

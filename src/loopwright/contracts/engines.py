@@ -1,9 +1,19 @@
 """Leases of engines and publication of policy versions to them."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from loopwright.contracts.base import Contract
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion, SamplingParams, VersionSpan
+
+InFlight = Literal["turn_end", "re_prefill", "keep"]
+"""What a publication does with completions under way.
+
+``turn_end`` lets them end first, so one version samples each; ``re_prefill`` holds them, and goes
+on from their tokens with keys and values computed afresh; ``keep`` goes on at once, with keys and
+values of both versions mixed.
+"""
 
 
 class AcquireLeaseRequest(Contract):
@@ -37,6 +47,7 @@ class LoadPolicyRequest(Contract):
     engine: str
     holder: str
     checkpoint: CheckpointRef
+    in_flight: InFlight = "turn_end"
 
 
 class LoadPolicyResult(Contract):
@@ -52,6 +63,8 @@ class GenerateRequest(Contract):
     token_ids: tuple[int, ...] = Field(min_length=1)
     policy: PolicyVersion
     """The version that must sample; a completion of another is refused."""
+    may_be_newer: bool = False
+    """Whether later versions of the same policy may sample, too."""
     sampling: SamplingParams
     max_tokens: int = Field(ge=1)
     stop_token_ids: tuple[int, ...]

@@ -43,6 +43,8 @@ class EpisodeInput(Contract):
     """Index of the episode in its group."""
     checkpoint: CheckpointRef
     """The checkpoint whose version must sample it; its tokenizer renders the conversation."""
+    may_be_newer: bool = False
+    """Whether later versions may sample it, too: each turn by the one served then."""
     engine: str
     """Name of the engine that serves the policy."""
     sampling: SamplingParams

@@ -35,6 +35,8 @@ class Batch:
     """bool ``(N,)``; the first token of a sample is never trained."""
     behaviour_logprobs_N: Tensor
     """float32 ``(N,)``, natural log, as sampled."""
+    versions_N: Tensor
+    """int32 ``(N,)``, policy version that sampled each token; -1 where none did."""
     lengths_R: Tensor
     """int64 ``(R,)``, tokens of each sample."""
     advantages_R: Tensor
@@ -53,6 +55,7 @@ class Batch:
             behaviour_logprobs_N=torch.tensor(
                 _joined(row.sample.behaviour_logprobs for row in rows)
             ).float(),
+            versions_N=torch.tensor(_joined(row.sample.versions for row in rows)).int(),
             lengths_R=torch.tensor([len(row.sample.token_ids) for row in rows]),
             advantages_R=torch.tensor([row.advantage for row in rows]).float(),
             groups_R=torch.tensor([row.group for row in rows]),
@@ -72,6 +75,7 @@ class Microbatch:
     attention_mask_B_T: Tensor
     loss_mask_B_T: Tensor
     behaviour_logprobs_B_T: Tensor
+    versions_B_T: Tensor
     advantages_B: Tensor
 
     def to(self, device: torch.device) -> "Microbatch":
@@ -135,6 +139,7 @@ def _padded(batch: Batch, rows: list[int]) -> Microbatch:
         attention_mask_B_T=_pad(real).long(),
         loss_mask_B_T=_pad([batch.loss_mask_N[span] for span in spans]),
         behaviour_logprobs_B_T=_pad([batch.behaviour_logprobs_N[span] for span in spans]),
+        versions_B_T=_pad([batch.versions_N[span] for span in spans]),
         advantages_B=batch.advantages_R[rows],
     )
 

@@ -20,6 +20,8 @@ class TrainedTokens:
     """Entropy of the distribution each token was drawn from, in nats; no gradient."""
     behaviour_logprobs_N: Tensor
     advantages_N: Tensor
+    versions_N: Tensor
+    """Policy version that sampled each token."""
 
     def log_ratios(self) -> Tensor:
         """Give trainer minus behaviour logprobs, clamped, ``(N,)``."""

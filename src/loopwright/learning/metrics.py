@@ -11,13 +11,15 @@ from loopwright.learning.losses import TrainedTokens, is_clipped
 class UpdateMetrics:
     """Sums over the tokens of an update; means when it is done."""
 
-    def __init__(self, config: TrainConfig) -> None:
-        """Measure an update of this configuration."""
+    def __init__(self, config: TrainConfig, *, version: int) -> None:
+        """Measure an update of this configuration, of the weights of this policy version."""
         self._config = config
+        self._version = version
         self._sums: dict[str, float] = {}
         self._num_tokens = 0
         self._norms: list[float] = []
         self._mismatches: list[Tensor] = []
+        self._ages: list[Tensor] = []
 
     def add(self, tokens: TrainedTokens, losses_N: Tensor) -> None:
         """Count the tokens of one microbatch."""
@@ -30,9 +32,11 @@ class UpdateMetrics:
             self._add_sum("ratio", ratios)
             self._add_sum("clip_fraction", clipped.float())
             self._add_sum("kl", ratios - 1 - log_ratios)
+            self._add_sum("mean_age", (self._version - tokens.versions_N).float())
             self._num_tokens += len(losses_N)
             if not self._norms:
                 self._mismatches.append(log_ratios.abs().cpu())
+                self._ages.append((self._version - tokens.versions_N).cpu())
 
     def add_step(self, gradient_norm: float) -> None:
         """Count one optimiser step."""
@@ -41,10 +45,16 @@ class UpdateMetrics:
     def check_mismatch(self) -> None:
         """Refuse behaviour logprobs that are not this policy's, before the first step.
 
+        Only tokens that this very version sampled can tell; where there are none, nothing is
+        refused.
+
         Raises:
             TrainingDiverged: the mean of |trainer - behaviour logprob| is too large, or no number.
         """
-        mean = float(torch.cat(self._mismatches).mean())
+        mismatch = self._mismatch_by_age().get(0)
+        if mismatch is None:
+            return
+        mean = float(mismatch.mean())
         if not mean <= self._config.max_mismatch:
             raise TrainingDiverged(
                 f"the behaviour logprobs differ by {mean:.4f} on average from those of the "
@@ -56,21 +66,33 @@ class UpdateMetrics:
         """Give the means by name.
 
         ``mismatch_mean`` and ``mismatch_max`` are |trainer - behaviour logprob| over the tokens of
-        the first step, in which the weights are those that sampled; ``mismatch_prob_error`` is the
-        mean of exp of it. All other means are over all tokens, ``kl`` in the k3 form of
-        ratio - 1 - log ratio.
+        the first step that the weights of that step sampled; ``mismatch_prob_error`` is the mean
+        of exp of it. Tokens of a version k before it have ``mismatch_mean_age_k``, in which the
+        change of the policy is, too. All other means are over all tokens, ``kl`` in the k3 form of
+        ratio - 1 - log ratio; ``mean_age`` is in versions.
         """
-        mismatch = torch.cat(self._mismatches)
         means = {name: value / self._num_tokens for name, value in self._sums.items()}
         return {
             **means,
             "gradient_norm": sum(self._norms) / len(self._norms),
             "num_steps": float(len(self._norms)),
             "num_tokens": float(self._num_tokens),
-            "mismatch_mean": float(mismatch.mean()),
-            "mismatch_max": float(mismatch.max()),
-            "mismatch_prob_error": float(mismatch.exp().mean()),
+            **_mismatch_metrics(self._mismatch_by_age()),
         }
+
+    def _mismatch_by_age(self) -> dict[int, Tensor]:
+        """Divide |trainer - behaviour logprob| of the first step by the age of the token."""
+        mismatch, ages = torch.cat(self._mismatches), torch.cat(self._ages)
+        return {age: mismatch[ages == age] for age in sorted(set(ages.tolist()))}
 
     def _add_sum(self, name: str, values_N: Tensor) -> None:
         self._sums[name] = self._sums.get(name, 0.0) + float(values_N.sum())
+
+
+def _mismatch_metrics(by_age: dict[int, Tensor]) -> dict[str, float]:
+    found = {f"mismatch_mean_age_{age}": float(by_age[age].mean()) for age in by_age if age}
+    if 0 in by_age:
+        found["mismatch_mean"] = float(by_age[0].mean())
+        found["mismatch_max"] = float(by_age[0].max())
+        found["mismatch_prob_error"] = float(by_age[0].exp().mean())
+    return found

@@ -30,22 +30,23 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=_BETAS)
 
     def reinforce(
-        self, batch: Batch, config: TrainConfig, *, temperature: float, seed: int
+        self, batch: Batch, config: TrainConfig, *, version: int, temperature: float, seed: int
     ) -> dict[str, float]:
         """Take the optimiser steps of one iteration, and give its metrics.
 
         Args:
             batch: trajectories with their advantages.
             config: learning rate, clipping, minibatches.
+            version: policy version of the weights as they are now.
             temperature: what the batch was sampled at.
             seed: draws which group falls into which minibatch.
 
         Raises:
             TrainingDiverged: a number is not finite, or the behaviour logprobs are not those of
-                this policy; the weights are not to be used any more.
+                this version; the weights are not to be used any more.
         """
         torch.manual_seed(seed)
-        metrics = UpdateMetrics(config)
+        metrics = UpdateMetrics(config, version=version)
         loss = clipped_policy_gradient(config.clip_low, config.clip_high)
         for rows in minibatches(batch, config.num_minibatches, seed=seed):
             parts = microbatches(batch, rows, max_tokens=config.tokens_per_microbatch)
@@ -56,7 +57,7 @@ class Trainer:
 
     def imitate(self, batch: Batch, config: TrainConfig, loss: Loss) -> float:
         """Take one optimiser step on a whole batch, and give its loss."""
-        metrics = UpdateMetrics(config)
+        metrics = UpdateMetrics(config, version=0)
         rows = torch.arange(len(batch.lengths_R))
         parts = microbatches(batch, rows, max_tokens=config.tokens_per_microbatch)
         self._accumulate(parts, loss, metrics, temperature=1.0)
@@ -79,6 +80,7 @@ class Trainer:
             entropies_N=_entropies(logprobs_N_V.detach()),
             behaviour_logprobs_N=part.behaviour_logprobs_B_T[:, 1:][mask],
             advantages_N=part.advantages_B.unsqueeze(-1).expand_as(mask)[mask],
+            versions_N=part.versions_B_T[:, 1:][mask],
         )
 
     def step(self, config: TrainConfig, metrics: UpdateMetrics) -> None:

@@ -1,0 +1,81 @@
+"""A slot's launcher is told what it can take, refuses the rest, and goes on."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from loopwright.adapters.local_jail import LocalJail
+from loopwright.adapters.plans import MAX_PACKAGES, Plan
+from loopwright.adapters.slot_process import MAX_BYTES, MAX_WORDS, SlotProcess
+from loopwright.contracts.failures import SandboxUnavailable, TaskError
+from loopwright.contracts.workspaces import CommandRequest, Workspace
+from tests.adapters.jails import needs_jails
+
+pytestmark = [pytest.mark.nsjail, needs_jails]
+TRUE = CommandRequest(argv=("/bin/true",))
+
+
+@pytest.fixture(scope="module")
+def jail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalJail]:
+    with LocalJail(tmp_path_factory.mktemp("jails") / "root", num_slots=1) as opened:
+        yield opened
+
+
+@pytest.fixture
+def process(jail: LocalJail) -> SlotProcess:
+    """A launcher whose jail has ended."""
+    assert jail.run(Workspace(), TRUE).result.exit_code == 0
+    (slot,) = jail._house.slots
+    slot.process.discard()
+    return slot.process
+
+
+@pytest.mark.parametrize(
+    ("message", "num_descriptors", "said"),
+    [
+        (b"P" + b"x\0" * MAX_BYTES, 2, b"a message of too many bytes"),
+        (b"P" + b"x" * MAX_BYTES, 2, b"a message of too many bytes"),
+        (b"P" + b"x\0" * (MAX_WORDS + 1), 2, b"a message of too many words"),
+        (b"Px\0", 3, b"a message with too many descriptors"),
+        (b"Px\0", 1, b"a message with too few descriptors"),
+        (b"Px\0", 0, b"a message with too few descriptors"),
+    ],
+    ids=["bytes", "one byte", "words", "three", "one", "none"],
+)
+def test_message_that_is_cut_is_refused_and_the_launcher_goes_on(
+    jail: LocalJail, process: SlotProcess, message: bytes, num_descriptors: int, said: bytes
+) -> None:
+    pid = process.pid
+    assert pid is not None
+    before = descriptors_of(pid)
+    with closing(socket.socket(fileno=os.dup(process.fileno()))) as line:
+        socket.send_fds(line, [message], [line.fileno()] * num_descriptors)
+        assert [line.recv(100), line.recv(100)] == [b"E" + said, b"G"]
+    assert descriptors_of(pid) == before
+    assert jail.run(Workspace(), TRUE).result.exit_code == 0
+    assert process.pid == pid
+
+
+@pytest.mark.parametrize("words", [["x" * MAX_BYTES], ["x"] * (MAX_WORDS + 1)])
+def test_more_than_the_launcher_takes_is_never_sent(
+    jail: LocalJail, process: SlotProcess, words: list[str]
+) -> None:
+    with pytest.raises(SandboxUnavailable, match=f"expected at most {MAX_BYTES} in {MAX_WORDS}"):
+        process.prepare(Plan(), words)
+    assert process.plan is None
+    assert jail.run(Workspace(), TRUE).result.exit_code == 0
+
+
+def test_command_with_too_many_packages_is_refused_by_their_number(jail: LocalJail) -> None:
+    packages = tuple(f"{number:064x}" for number in range(MAX_PACKAGES + 1))
+    with pytest.raises(TaskError, match="asks for 65 package folders, expected at most 64"):
+        jail.run(Workspace(), TRUE.model_copy(update={"packages": packages}))
+    assert jail.run(Workspace(), TRUE).result.exit_code == 0
+
+
+def descriptors_of(pid: int) -> list[str]:
+    return sorted(path.name for path in Path(f"/proc/{pid}/fd").iterdir())
