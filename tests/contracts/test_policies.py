@@ -1,6 +1,7 @@
 """Identities of policies, full and adapter, through everything that stores or carries them."""
 
 import pytest
+from pydantic import ValidationError
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from loopwright.adapters.checkpoint_files import (
@@ -10,6 +11,7 @@ from loopwright.adapters.checkpoint_files import (
     read_manifest,
 )
 from loopwright.adapters.object_store import InMemoryObjectStore
+from loopwright.contracts.base import refusals
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 
 FULL = PolicyVersion(policy_id="digits-3f2a", version=4)
@@ -40,6 +42,22 @@ def test_record_that_names_no_kind_is_of_full_weights() -> None:
     read = PolicyVersion.model_validate_json('{"policy_id": "digits-3f2a", "version": 4}')
     assert read == FULL
     assert (read.kind, read.base) == ("full", None)
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ('{"policy_id": "p", "version": 4, "kind": "adapter"}', "the adapter is over"),
+        ('{"policy_id": "p", "version": 4, "kind": "adapter", "base": ""}', "the adapter is over"),
+        ('{"policy_id": "p", "version": 4, "base": "p@3"}', "none for full weights, got 'p@3'"),
+    ],
+)
+def test_adapter_has_a_base_and_full_weights_have_none(record: str, expected: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        PolicyVersion.model_validate_json(record)
+    (said,) = refusals(caught.value)
+    assert said.startswith("base: expected")
+    assert said.endswith(expected)
 
 
 async def test_adapter_travels_through_workflows_with_its_base() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.base import Configuration, Contract
@@ -23,6 +23,15 @@ class PolicyVersion(Contract):
     """Whether the weights are whole or an adapter over ``base``."""
     base: str | None = None
     """Label of the version an adapter belongs to; None for full weights."""
+
+    @model_validator(mode="after")
+    def check_base(self) -> "PolicyVersion":
+        """Refuse an adapter over nothing, and full weights over something."""
+        if self.kind == "adapter" and not self.base:
+            raise ValueError("base: expected the label of the version that the adapter is over")
+        if self.kind == "full" and self.base is not None:
+            raise ValueError(f"base: expected none for full weights, got {self.base!r}")
+        return self
 
     @property
     def label(self) -> str:
