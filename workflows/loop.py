@@ -141,7 +141,9 @@ class LoopWorkflow:
             of = f"policy after iteration {done}"
             found = await self._evaluate(ids.evaluation_name(done), of=of)
             if found is not None:
-                kept = (*self._state.evaluations, found.model_copy(update={"report": None}))
+                older = self._state.evaluations
+                # Only the newest, which may be of the final policy, carries its breakdown.
+                kept = (*(each.model_copy(update={"report": None}) for each in older), found)
                 self._update_state(evaluations=kept[-KEPT_EVALUATIONS:])
 
     async def _continue_as_new_if_long(self) -> None:
@@ -158,7 +160,9 @@ class LoopWorkflow:
         self._is_ending = True
         wants = self._config.evaluation.at_end and self._stop is None
         if wants and self._state.final_evaluation is None:
-            found = await self._evaluate("final", of="final policy")
+            known = (self._state.base_evaluation, *self._state.evaluations)
+            found = stopping.evaluation_after(self._state.num_done, known)
+            found = found or await self._evaluate("final", of="final policy")
             self._update_state(final_evaluation=found)
 
     async def _evaluate(self, name: str, *, of: str) -> EvaluationResult | None:

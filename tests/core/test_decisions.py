@@ -5,6 +5,7 @@ import pytest
 from loopwright.contracts import ids
 from loopwright.contracts.configs import EpisodeConfig
 from loopwright.contracts.episodes import EpisodeResult, Verdict
+from loopwright.contracts.evaluations import EvaluationResult
 from loopwright.contracts.groups import GroupResult
 from loopwright.contracts.iterations import LoopPhase, LoopStatus
 from loopwright.contracts.policies import SamplingParams
@@ -93,6 +94,30 @@ def test_target_must_be_reached_twice_in_a_row() -> None:
     assert not stopping.target_is_reached([0.9, 0.9, 0.8], 0.9)
     assert not stopping.target_is_reached([0.9], 0.9)
     assert not stopping.target_is_reached([0.9, 0.9], None)
+
+
+def evaluation(iteration: int) -> EvaluationResult:
+    return EvaluationResult(
+        policy_version=iteration,
+        iteration=iteration,
+        num_tasks=2,
+        samples=1,
+        num_episodes=2,
+        num_failed=0,
+        num_lost=0,
+        first_pass_rate=None,
+        pass_rate=None,
+        mean_reward=None,
+        seconds=1.0,
+    )
+
+
+def test_evaluation_of_the_last_policy_is_found_where_it_was_evaluated() -> None:
+    known = [evaluation(0), evaluation(2), evaluation(4)]
+    assert stopping.evaluation_after(4, known) == known[2]
+    assert stopping.evaluation_after(0, known) == known[0]
+    assert stopping.evaluation_after(5, known) is None
+    assert stopping.evaluation_after(0, [None]) is None
 
 
 def test_seeds_tell_names_and_numbers_apart() -> None:

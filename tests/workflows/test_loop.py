@@ -189,6 +189,30 @@ async def test_evaluations_between_iterations_are_kept_with_their_iteration(clie
     assert result.num_episodes == 5 * 12 + 2 * 4
 
 
+@pytest.mark.parametrize(
+    ("num_iterations", "evaluated"),
+    [(4, [0, 2, 4]), (3, [0, 2, 3]), (0, [0])],
+)
+async def test_no_policy_is_evaluated_twice(
+    client: Client,
+    fakes: FakeActivities,
+    num_iterations: int,
+    evaluated: list[int],
+) -> None:
+    evaluation = EvaluationConfig(num_tasks=2, samples=2, every=2)
+    config = small_config(num_iterations=num_iterations, evaluation=evaluation)
+    result = await (await start_loop(client, config)).result()
+    acted = [
+        request.episode.policy.version
+        for request in fakes.requests("episode.take_turns")
+        if "/evaluation/" in request.episode.prefix
+    ]
+    assert sorted(acted) == sorted(evaluated * 4)
+    assert result.final_evaluation.policy_version == num_iterations
+    assert result.final_evaluation.report is not None
+    assert result.num_episodes == num_iterations * 12 + len(evaluated) * 4
+
+
 async def test_loop_carries_its_newest_evaluations_only(client: Client) -> None:
     count = KEPT_EVALUATIONS + 2
     evaluation = EvaluationConfig(num_tasks=2, samples=1, at_start=False, at_end=False, every=1)

@@ -92,7 +92,7 @@ class EvaluationConfig(Configuration):
     at_start: bool = True
     """Evaluate the base policy before the first iteration."""
     at_end: bool = True
-    """Evaluate the last policy after the last iteration."""
+    """Evaluate the last policy after the last iteration; no policy is evaluated twice."""
     every: int = Field(default=0, ge=0)
     """Evaluate after every so many iterations; 0 is never."""
 
