@@ -89,12 +89,13 @@ def test_damaged_turn_counts_as_not_taken(
     key = next(key for key in store.objects if heads[1].digest in key)
     store.objects[key] = damage
     assert log.deepest().head == heads[0]
-    with pytest.raises(ArtifactDamaged, match="missing or damaged"):
+    with pytest.raises(ArtifactDamaged, match=f"turn record {key} is damaged, .* restore this"):
         log.load(heads[1])
 
 
 def test_head_that_was_lost_is_an_error_and_no_fresh_start(log: TurnLog) -> None:
-    with pytest.raises(ArtifactDamaged, match="missing or damaged"):
+    lost = f"turn record {'0' * 64} of {PREFIX} is not in the store; .* restore this"
+    with pytest.raises(ArtifactDamaged, match=lost):
         log.deepest(TurnHead(num_turns=1, digest="0" * 64))
 
 

@@ -8,7 +8,6 @@ from loopwright.contracts.ids import artifact_key
 from loopwright.core.protocols import ObjectStore
 
 _READ_ATTEMPTS = 3
-_ADVICE = "check the disk behind the store, restore this object from a copy, or start anew"
 
 
 def keep(
@@ -37,11 +36,13 @@ def fetch(store: ObjectStore, ref: ArtifactRef) -> bytes:
         try:
             data = store.get(ref.key)
         except KeyError as error:
-            raise ArtifactDamaged(f"artifact {ref.key} is not in the store; {_ADVICE}") from error
+            raise ArtifactDamaged(
+                f"artifact {ref.key} is not in the store; {ArtifactDamaged.advice}"
+            ) from error
         if len(data) == ref.num_bytes and hashlib.sha256(data).hexdigest() == ref.sha256:
             return data
     raise ArtifactDamaged(
         f"artifact {ref.key} is damaged: expected {ref.num_bytes} bytes of sha256 "
         f"{ref.sha256[:12]}.., got {len(data)} bytes of {hashlib.sha256(data).hexdigest()[:12]}..; "
-        f"{_ADVICE}"
+        f"{ArtifactDamaged.advice}"
     )

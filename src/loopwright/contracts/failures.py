@@ -51,6 +51,10 @@ class ArtifactDamaged(StoreError):
     """An object is missing or not what was written; a fault in transit would pass by itself."""
 
     max_attempts = 3
+    advice: ClassVar[str] = (
+        "check the disk behind the store, restore this object from a copy, or start anew"
+    )
+    """What helps, for the end of a message."""
 
 
 class WorkspaceMissing(ArtifactDamaged):

@@ -68,11 +68,8 @@ class TurnLog:
         records: list[TurnRecord] = []
         digest = head.digest
         while digest:
-            record = self._read(parents[digest]) if digest in parents else None
-            if record is None:
-                raise ArtifactDamaged(f"turn {digest} of {self._prefix} is missing or damaged")
-            records.append(record)
-            digest = record.parent
+            records.append(self._read_whole(digest, parents.get(digest)))
+            digest = records[-1].parent
         return Chain(records=tuple(reversed(records)), head=head)
 
     def deepest(self, head: TurnHead = START) -> Chain:
@@ -101,6 +98,19 @@ class TurnLog:
                 best = min(grown, key=lambda chain: chain.head.digest)
             frontier = grown
         return best
+
+    def _read_whole(self, digest: str, key: "_Key | None") -> TurnRecord:
+        if key is None:
+            raise ArtifactDamaged(
+                f"turn record {digest} of {self._prefix} is not in the store; "
+                f"{ArtifactDamaged.advice}"
+            )
+        record = self._read(key)
+        if record is None:
+            raise ArtifactDamaged(
+                f"turn record {key.key} is damaged, or another request's; {ArtifactDamaged.advice}"
+            )
+        return record
 
     def _keys(self) -> list["_Key"]:
         prefix = ids.turns_prefix(self._prefix)
