@@ -1,6 +1,7 @@
-"""A jail that remembers the commands of a turn.
+"""A jail that remembers the commands of a turn or a grading.
 
-Only commands that the jail ran are recorded; trouble of the host ends the turn without a record.
+Only commands that the jail ran are recorded; trouble of the host ends the turn
+or grading without a record.
 """
 
 from loopwright.contracts.commands import MAX_STDIN_BYTES, STDIN_FILE, CommandRecord
@@ -12,9 +13,10 @@ from loopwright.core.protocols import Jail, JailRun
 class RecordingJail(Jail):
     """Another jail, and the records of what it ran. Safe from many threads."""
 
-    def __init__(self, jail: Jail) -> None:
-        """Let ``jail`` do the work."""
+    def __init__(self, jail: Jail, *, max_stdin_bytes: int = MAX_STDIN_BYTES) -> None:
+        """Let ``jail`` do the work; a longer standard input is kept apart from its record."""
         self._jail = jail
+        self._max_stdin_bytes = max_stdin_bytes
         self._commands: list[CommandRecord] = []
         self._workspaces: dict[str, Workspace] = {}
 
@@ -40,9 +42,9 @@ class RecordingJail(Jail):
         return done
 
     def _with_stdin_apart(self, record: CommandRecord) -> CommandRecord:
-        """Keep a long standard input as a workspace, so that records stay small."""
+        """Keep a long standard input as a workspace."""
         data = record.request.stdin
-        if len(data) <= MAX_STDIN_BYTES:
+        if len(data) <= self._max_stdin_bytes:
             return record
         request = record.request.model_copy(update={"stdin": b""})
         stdin = self._remember(Workspace.of({STDIN_FILE: data}))

@@ -1,5 +1,6 @@
 """Turns and grades of episodes of ``program_steps``: real tokenizer, real jail, scripted engine."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from loopwright.contracts.failures import (
 from loopwright.contracts.policies import CheckpointRef, SamplingParams
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.turns import StopReason, TurnHead
-from loopwright.contracts.workspaces import MIB
+from loopwright.contracts.workspaces import MIB, CommandRequest
 from loopwright.core.outcomes import outcome_of
 from loopwright.environments.program_steps.environment import ProgramSteps
 from loopwright.trajectories import codec
@@ -243,6 +244,72 @@ async def test_repeated_grading_gives_the_same_trajectory(
     assert await grade(activity, made, episode, turns) == once
 
 
+async def test_grading_found_in_the_store_is_not_done_again(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef
+) -> None:
+    made, episode = make(RIGHT), episode_of(pico)
+    turns = await take(activity, made, episode)
+    once = await grade(activity, made, episode, turns)
+    without_a_jail = make(jail=FakeJail.of([]))
+    assert await grade(activity, without_a_jail, episode, turns) == once
+
+
+async def test_trajectory_that_is_damaged_is_made_again(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
+) -> None:
+    made, episode = make(RIGHT), episode_of(pico)
+    turns = await take(activity, made, episode)
+    once = await grade(activity, made, episode, turns)
+    store.objects[once.trajectory.key] = b"damaged"
+    again = await grade(activity, made, episode, turns)
+    assert again.grade == once.grade
+    assert codec.decode(store.get(again.trajectory.key)).verdict is Verdict.PASS
+
+
+async def test_commands_of_grading_can_be_run_again_from_the_trajectory(
+    activity: ActivityEnvironment,
+    make: Make,
+    pico: CheckpointRef,
+    store: InMemoryObjectStore,
+    jail: LocalJail,
+    tmp_path: Path,
+) -> None:
+    made, episode = make(RIGHT), episode_of(pico)
+    graded = await grade(activity, made, episode, await take(activity, made, episode))
+    (command,) = codec.decode(store.get(graded.trajectory.key)).grading
+    elsewhere = Workspaces(store, tmp_path / "elsewhere", max_bytes=MIB)
+    (stdin,) = elsewhere.load(command.stdin).files
+    request = command.request.model_copy(update={"stdin": elsewhere.read(stdin)})
+    again = jail.run(elsewhere.load(command.workspace), request)
+    assert outcome_of(again, request) == command.outcome
+
+
+async def test_hidden_cases_are_kept_apart_from_every_record_of_their_episode(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
+) -> None:
+    made, episode = make(RIGHT), episode_of(pico)
+    turns = await take(activity, made, episode)
+    graded = await grade(activity, made, episode, turns)
+    hidden = json.dumps([case.args for case in _task().hidden_tests]).encode()
+    (grading,) = codec.decode(store.get(graded.trajectory.key)).grading
+    (turn,) = made.resources.turn_log(episode).load(turns.head).records
+    requests = [command.request for command in (grading, *turn.commands)]
+    assert not [request for request in requests if hidden in _given(request)]
+    (apart,) = made.resources.workspaces.load(grading.stdin).files
+    assert hidden in made.resources.workspaces.read(apart)
+
+
+async def test_trajectory_names_the_turn_that_was_graded_whatever_was_committed_after_it(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef, store: InMemoryObjectStore
+) -> None:
+    made, episode = make(WRONG, RIGHT), episode_of(pico)
+    first = await take(activity, made, episode, max_turns=1)
+    await take(activity, made, episode)
+    graded = await grade(activity, made, episode, first)
+    found = codec.decode(store.get(graded.trajectory.key))
+    assert (found.head, len(found.turn_rewards)) == (first.head.digest, 1)
+
+
 async def test_changed_request_does_not_resume_the_turns_of_the_old_one(
     activity: ActivityEnvironment, make: Make, pico: CheckpointRef
 ) -> None:
@@ -312,6 +379,11 @@ async def test_conversation_never_exceeds_its_tokens(
     await take(activity, made, episode)
     (request,) = made.engine.requests  # type: ignore[attr-defined]
     assert request.max_tokens <= 10
+
+
+def _given(request: CommandRequest) -> bytes:
+    """Give all that a program is given besides its workspace."""
+    return b" ".join((request.stdin, *(word.encode() for word in (*request.argv, *request.env))))
 
 
 def _task() -> Any:

@@ -43,6 +43,16 @@ def test_long_standard_input_is_kept_apart(excess: int, is_apart: bool) -> None:
     assert stdin == data
 
 
+def test_every_standard_input_is_kept_apart_where_records_may_hold_none() -> None:
+    jail = RecordingJail(FakeJail.of([CommandResult(), CommandResult()]), max_stdin_bytes=0)
+    for data in (b"", b"hidden"):
+        jail.run(GIVEN, CommandRequest(argv=("cat",), stdin=data))
+    none, one = jail.commands
+    assert (none.request.stdin, none.stdin, one.request.stdin) == (b"", "", b"")
+    kept = {workspace.digest: workspace for workspace in jail.workspaces}
+    assert kept[one.stdin].files[0].data == b"hidden"
+
+
 def test_command_that_could_not_be_run_is_not_recorded() -> None:
     jail = RecordingJail(FakeJail.of([SandboxUnavailable("no slot")]))
     with pytest.raises(SandboxUnavailable):

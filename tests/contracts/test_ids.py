@@ -3,6 +3,7 @@ import pytest
 from loopwright.contracts import ids
 
 LOOP = "loop/digits"
+DIGEST = "0123456789abcdef" * 4
 GROUPS = [
     ids.group_path(ids.iteration_path(LOOP, 3), "program_steps", "d2-1/a b"),
     ids.group_path(ids.evaluation_path(LOOP, "base policy"), "e", "t"),
@@ -34,3 +35,9 @@ def test_prefix_of_an_episode_is_read_back_whole(group: str) -> None:
 )  # fmt: skip
 def test_what_names_no_episode_is_not_read(text: str) -> None:
     assert ids.parse_episode(text) is None
+
+
+def test_key_of_an_artifact_is_known_by_the_digest_it_ends_in() -> None:
+    key = ids.artifact_key("loop/a-1/x", "report", DIGEST, ".tar.gz")
+    assert ids.is_key_of(key, DIGEST)
+    assert not ids.is_key_of(key, "f" * 64)

@@ -1,4 +1,4 @@
-"""What a turn records of a command, so that any host can run it again and compare."""
+"""What turns and gradings record of a command, so that any host can run it again and compare."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from loopwright.contracts.base import Contract
 from loopwright.contracts.workspaces import CommandRequest
 
 MAX_STDIN_BYTES = 64 * 1024
-"""Standard input that a record holds itself; more is kept as a workspace."""
+"""Standard input that the record of a turn holds itself; more is kept as a workspace."""
 STDIN_FILE = "stdin"
 """The one file of a workspace that holds a standard input."""
 
@@ -36,7 +36,11 @@ class CommandOutcome(Contract):
 
 
 class CommandRecord(Contract):
-    """One command that an environment ran during a turn."""
+    """One command that an environment ran to reply or to grade.
+
+    What is hidden from the policy stands in no record of it but by digest: it is among the files of
+    a workspace or in the standard input, which a grading keeps apart whatever its length.
+    """
 
     request: CommandRequest
     """The command whole, but for a standard input kept apart."""

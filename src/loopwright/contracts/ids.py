@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 _MAX_SLUG = 80
+_KEY_DIGITS = 32
 _PLAIN = re.compile(r"[A-Za-z0-9._-]")
 _EPISODE = re.compile(
     r"(?P<loop>loop/[^/]+)(?:/(?P<uid>[0-9a-f]{12}))?"
@@ -101,9 +102,19 @@ def turn_key(episode_prefix: str, index: int, parent: str, digest: str) -> str:
     return f"{turns_prefix(episode_prefix)}{index:04d}-{parent or 'root'}-{digest}.json"
 
 
+def trajectories_prefix(episode_prefix: str) -> str:
+    """Name what the keys of an episode's trajectories begin with."""
+    return f"{episode_prefix}/trajectory-"
+
+
 def artifact_key(prefix: str, name: str, digest: str, suffix: str) -> str:
     """Name the key of an artifact that its content's digest ends."""
-    return f"{prefix}/{name}-{digest[:32]}{suffix}"
+    return f"{prefix}/{name}-{digest[:_KEY_DIGITS]}{suffix}"
+
+
+def is_key_of(key: str, digest: str) -> bool:
+    """Tell whether an artifact's key is one of content of this digest."""
+    return key.rpartition("/")[2].partition(".")[0].endswith(f"-{digest[:_KEY_DIGITS]}")
 
 
 def workspace_key(digest: str) -> str:

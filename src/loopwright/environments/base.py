@@ -69,5 +69,8 @@ class Environment(Protocol):
         ...
 
     def grade(self, task: Task, state: JsonObject, *, jail: Jail, limits: Limits) -> Grade:
-        """Judge the final state in a fresh jail, with hidden material the policy never saw."""
+        """Judge the final state in a fresh jail, with hidden material the policy never saw.
+
+        It goes into the jail as files or standard input, of which records hold digests only.
+        """
         ...

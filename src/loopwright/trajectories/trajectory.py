@@ -3,6 +3,7 @@
 from pydantic import model_validator
 
 from loopwright.contracts.base import SCHEMA_VERSION, Contract
+from loopwright.contracts.commands import CommandRecord
 from loopwright.contracts.episodes import Component, EpisodeKind, Verdict
 from loopwright.contracts.policies import PolicyVersion
 from loopwright.contracts.tasks import TaskRef
@@ -48,6 +49,8 @@ class Trajectory(Contract):
     schema_version: int = SCHEMA_VERSION
     episode: str
     """Key prefix of the episode."""
+    head: str = ""
+    """Digest of the last turn's record, whose chain of parents is what was graded."""
     kind: EpisodeKind
     task: TaskRef
     policy: PolicyVersion
@@ -62,3 +65,5 @@ class Trajectory(Contract):
     """Digest of the final workspace."""
     grader: str
     """Digest of the hidden material the grade rests on."""
+    grading: tuple[CommandRecord, ...] = ()
+    """Commands that graded the final state, in the order of their ends."""
