@@ -78,6 +78,7 @@ class FanOut:
                 environment=self._environment(task),
                 index=0,
                 checkpoint=self.checkpoint,
+                may_be_newer=self._may_be_newer(),
                 engine=self.config.engines[0].name,
                 sampling=self.config.sampling,
                 budgets=self.config.episode,
@@ -86,6 +87,10 @@ class FanOut:
                 profile=self.config.profile,
             ),
         )
+
+    def _may_be_newer(self) -> bool:
+        """Let a version that is published meanwhile sample what an evaluation must not mix."""
+        return self.kind == "training" and self.config.iteration.max_staleness > 0
 
     def _cancelled(self, task: TaskRef) -> GroupResult:
         lost = _lost(task, "it was cancelled")

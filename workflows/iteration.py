@@ -13,15 +13,21 @@ from loopwright.contracts.iterations import (
     SelectTasksRequest,
     WriteReportRequest,
 )
+from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.training import BuildBatchRequest, TrainStepRequest, TrainStepResult
-from loopwright.core import schedules, seeds, summaries
+from loopwright.core import schedules, seeds, staleness, summaries
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import raise_if_cancelled, until_cancelled
     from loopwright.workflows.fan_out import FanOut
     from loopwright.workflows.options import call
     from loopwright.workflows.stopwatch import Stopwatch
+
+COLLECTED = "collected"
+"""Signal to the loop: the iteration of this number has its groups."""
+LEARN_FROM = "learn_from"
+"""Signal to an iteration: the version that the one before it has made."""
 
 
 @workflow.defn(name=ids.ITERATION)
@@ -33,21 +39,26 @@ class IterationWorkflow:
     activity may be repeated; the version an iteration makes is fixed by its number.
     """
 
-    @workflow.run
-    async def run(self, iteration: IterationInput) -> IterationResult:
-        """Collect experience, then learn from it."""
+    @workflow.init
+    def __init__(self, iteration: IterationInput) -> None:
         self._iteration = iteration
+        self._parent = None if iteration.has_predecessor else iteration.checkpoint
         self._prefix = ids.iteration_path(
             ids.loop_prefix(iteration.loop_id, iteration.loop_uid), iteration.index
         )
         self._watch = Stopwatch()
         self._groups: list[GroupResult] = []
         self._published: TrainStepResult | None = None
+
+    @workflow.run
+    async def run(self, iteration: IterationInput) -> IterationResult:
+        """Collect experience, then learn from it."""
         outcome: IterationOutcome = "stopped"
         report = None
         with until_cancelled():
             tasks = await self._select_tasks()
             await self._run_groups(tasks)
+            await self._wait_for_parent()
             outcome = await self._learn()
             report = await self._write_report()
         return self._result(outcome, report)
@@ -80,8 +91,18 @@ class IterationWorkflow:
             ).run(tasks)
         raise_if_cancelled()
 
+    async def _wait_for_parent(self) -> None:
+        """Let the next iteration collect, and wait for the version that the one before makes."""
+        if self._iteration.config.iteration.max_staleness == 0:
+            return
+        loop = workflow.get_external_workflow_handle(self._iteration.holder)
+        await loop.signal(COLLECTED, self._iteration.index)
+        with self._watch.timing("wait"):
+            self._show("waiting for the version to learn from")
+            await workflow.wait_condition(lambda: self._parent is not None)
+
     async def _learn(self) -> IterationOutcome:
-        admitted = [group for group in self._groups if group.is_admitted]
+        admitted = [group for group in self._groups if self._may_teach(group)]
         if not admitted:
             return "skipped_no_signal"
         trained = await self._train(admitted)
@@ -89,10 +110,24 @@ class IterationWorkflow:
         self._published = trained
         return "trained"
 
+    def _may_teach(self, group: GroupResult) -> bool:
+        return group.is_admitted and not self._is_too_old(group)
+
+    def _is_too_old(self, group: GroupResult) -> bool:
+        return staleness.is_too_old(
+            group.oldest_version,
+            trained_from=self._newest().policy.version,
+            max_staleness=self._iteration.config.iteration.max_staleness,
+        )
+
+    def _newest(self) -> CheckpointRef:
+        """Give the newest version known here."""
+        return self._parent or self._iteration.checkpoint
+
     async def _train(self, groups: list[GroupResult]) -> TrainStepResult:
         """Gather the admitted groups and update the policy on them."""
         self._show(f"training on {len(groups)} groups")
-        config, parent = self._iteration.config, self._iteration.checkpoint
+        config, parent = self._iteration.config, self._newest()
         with self._watch.timing("batch"):
             built = await call(
                 activities.build_batch,
@@ -132,7 +167,10 @@ class IterationWorkflow:
             await call(
                 activities.load_policy,
                 LoadPolicyRequest(
-                    engine=engine, holder=self._iteration.holder, checkpoint=trained.checkpoint
+                    engine=engine,
+                    holder=self._iteration.holder,
+                    checkpoint=trained.checkpoint,
+                    in_flight=self._iteration.config.iteration.in_flight,
                 ),
                 summary=f"publish {trained.checkpoint.policy.label}",
                 queue=queues.engine_queue(engine),
@@ -154,7 +192,8 @@ class IterationWorkflow:
         groups, config = self._groups, self._iteration.config.iteration
         totals = summaries.total(groups, num_asked=len(groups) * config.group_size)
         published = self._published
-        checkpoint = published.checkpoint if published else self._iteration.checkpoint
+        checkpoint = published.checkpoint if published else self._newest()
+        too_old = [group for group in groups if group.is_admitted and self._is_too_old(group)]
         return IterationResult(
             index=self._iteration.index,
             outcome=outcome,
@@ -165,7 +204,8 @@ class IterationWorkflow:
             num_cancelled=totals.num_cancelled,
             num_lost=totals.num_lost,
             num_groups=len(groups),
-            num_admitted=totals.num_admitted,
+            num_admitted=totals.num_admitted - len(too_old),
+            num_too_old=len(too_old),
             pass_rate=totals.pass_rate,
             first_pass_rate=totals.first_pass_rate,
             mean_reward=totals.mean_reward,
@@ -174,6 +214,11 @@ class IterationWorkflow:
             metrics=published.metrics if published else {},
             report=report,
         )
+
+    @workflow.signal(name=LEARN_FROM)
+    def learn_from(self, checkpoint: CheckpointRef) -> None:
+        """Take the version that the iteration before has made."""
+        self._parent = checkpoint
 
     def _show(self, phase: str) -> None:
         workflow.set_current_details(f"**Iteration {self._iteration.index}**: {phase}")

@@ -23,22 +23,23 @@ from loopwright.contracts.iterations import (
 )
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.contracts.training import ImportPolicyRequest
-from loopwright.core import stopping
+from loopwright.core import loop_bounds, staleness, stopping
 from loopwright.core.loop_status import loop_status
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
     from loopwright.workflows.causes import failure_of, is_cancellation, raise_if_cancelled
     from loopwright.workflows.engine_lease import EngineLease, is_history_full
-    from loopwright.workflows.loop_children import run_evaluation, run_iteration
+    from loopwright.workflows.iteration import COLLECTED
+    from loopwright.workflows.loop_children import (
+        IterationHandle,
+        run_evaluation,
+        start_iteration,
+    )
     from loopwright.workflows.options import call
+    from loopwright.workflows.pipeline import Pipeline
 
 Result = TypeVar("Result")
-
-ITERATIONS_PER_RUN = 50
-"""Iterations after which the loop continues as new, with no child open."""
-KEPT_EVALUATIONS = 16
-"""Evaluations between iterations that a loop carries; older ones have workflows of their own."""
 
 
 @workflow.defn(name=ids.LOOP)
@@ -73,6 +74,8 @@ class LoopWorkflow:
         self._listed_status = search_attributes.listed_status(workflow.info())
         self._num_this_run = 0
         self._running: asyncio.Task[Any] | None = None
+        """What a stop cancels."""
+        self._pipeline: Pipeline | None = None
 
     @workflow.run
     async def run(self, loop: LoopInput) -> LoopResult:
@@ -82,7 +85,7 @@ class LoopWorkflow:
             await self._evaluate_base()
             while not self._is_over():
                 await self._wait_for_work()
-                await self._run_iteration()
+                await self._run_iterations()
                 await self._continue_as_new_if_long()
             await self._evaluate_final()
         finally:
@@ -123,17 +126,45 @@ class LoopWorkflow:
             lambda: self._has_work() or self._is_over() or self._state.is_paused is not is_paused
         )
 
-    async def _run_iteration(self) -> None:
+    async def _run_iterations(self) -> None:
+        """Run iterations, overlapping as the staleness lets them, until none may follow."""
         if self._is_over() or not await self._acquire_engine() or self._state.is_paused:
             return
-        name = f"iteration {self._state.num_done + 1}"
-        self._show("iterating", name)
-        result = await self._interruptible(name, run_iteration(self._loop, self._state))
-        if result is None:
-            return
+        self._pipeline = Pipeline(
+            start=self._start_iteration, may_start=self._may_start, finish=self._finish_iteration
+        )
+        await self._interruptible(None, self._pipeline.run())
+
+    def _may_start(self, num_open: int) -> bool:
+        """Tell whether an iteration may begin behind so many unfinished ones."""
+        return (
+            self._has_work(num_open)
+            and not self._is_over()
+            and not self._is_run_long(num_open)
+            and staleness.may_collect(
+                num_open=num_open, max_staleness=self._config.iteration.max_staleness
+            )
+        )
+
+    async def _start_iteration(self, num_open: int) -> IterationHandle:
+        self._show_iterations(num_open + 1)
+        return await start_iteration(self._loop, self._state, num_open=num_open)
+
+    async def _finish_iteration(self, result: IterationResult) -> CheckpointRef:
         self._record(result)
-        self._refuse_foreign_stop(name, result.outcome)
+        raise_if_cancelled()
+        self._refuse_foreign_stop(f"iteration {result.index}", result.outcome)
         await self._evaluate_if_due()
+        self._show_iterations(self._pipeline.num_open if self._pipeline else 0)
+        return self._checkpoint()
+
+    def _show_iterations(self, num_open: int) -> None:
+        if num_open:
+            others = f", {num_open - 1} more behind it" if num_open > 1 else ""
+            self._show("iterating", f"{self._oldest_iteration()}{others}")
+
+    def _oldest_iteration(self) -> str:
+        return f"iteration {self._state.num_done + 1}"
 
     async def _evaluate_if_due(self) -> None:
         done = self._state.num_done
@@ -144,12 +175,16 @@ class LoopWorkflow:
                 older = self._state.evaluations
                 # Only the newest, which may be of the final policy, carries its breakdown.
                 kept = (*(each.model_copy(update={"report": None}) for each in older), found)
-                self._update_state(evaluations=kept[-KEPT_EVALUATIONS:])
+                self._update_state(evaluations=kept[-loop_bounds.KEPT_EVALUATIONS :])
 
     async def _continue_as_new_if_long(self) -> None:
-        is_long = is_history_full() or self._num_this_run >= ITERATIONS_PER_RUN
-        if is_long and not self._is_over():
+        if self._is_run_long() and not self._is_over():
             await self._continue_as_new()
+
+    def _is_run_long(self, num_open: int = 0) -> bool:
+        """Tell whether this run is to be continued as new before another iteration."""
+        num_begun = self._num_this_run + num_open
+        return is_history_full() or num_begun >= loop_bounds.ITERATIONS_PER_RUN
 
     async def _continue_as_new(self) -> None:
         await workflow.wait_condition(workflow.all_handlers_finished)
@@ -199,7 +234,7 @@ class LoopWorkflow:
         self._update_state(
             checkpoint=result.checkpoint,
             num_done=result.index,
-            results=(*self._state.results, row)[-ITERATIONS_PER_RUN:],
+            results=(*self._state.results, row)[-loop_bounds.ITERATIONS_PER_RUN :],
         )
         self._count(result.num_episodes, result.num_lost)
 
@@ -209,10 +244,15 @@ class LoopWorkflow:
             num_lost=self._state.num_lost + num_lost,
         )
 
-    async def _interruptible(self, name: str, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """Await activities or a child; None when an update stopped them. Failure ends the loop."""
+    async def _interruptible(
+        self, name: str | None, work: Coroutine[Any, Any, Result]
+    ) -> Result | None:
+        """Await activities or children; None when an update stopped them. Failure ends the loop.
+
+        Without a name, the work is that of iterations.
+        """
         task: asyncio.Task[Result] = asyncio.create_task(work)
-        self._running = task
+        outer, self._running = self._running, self._running or task
         try:
             result = await task
             # A child that was cancelled with this loop tells what it did, like a stopped one.
@@ -223,9 +263,9 @@ class LoopWorkflow:
                 if self._is_stopped() and workflow.cancellation_reason() is None:
                     return None
                 raise
-            raise self._failed(name, error) from error
+            raise self._failed(name or self._oldest_iteration(), error) from error
         finally:
-            self._running = None
+            self._running = outer
 
     def _failed(self, name: str, error: BaseException) -> ApplicationError:
         failure = failure_of(error)
@@ -247,11 +287,11 @@ class LoopWorkflow:
                 non_retryable=True,
             )
 
-    def _has_work(self) -> bool:
+    def _has_work(self, num_open: int = 0) -> bool:
         if self._state.is_paused or self._is_stopped():
             return False
         requested = self._state.num_requested
-        return requested is not None and self._state.num_done < requested
+        return requested is not None and self._state.num_done + num_open < requested
 
     def _is_over(self) -> bool:
         """Tell whether no iteration will follow."""
@@ -350,6 +390,12 @@ class LoopWorkflow:
         self._list_status()
         if request.now and self._running is not None:
             self._running.cancel()
+
+    @workflow.signal(name=COLLECTED)
+    def collected(self, index: int) -> None:
+        """Let another iteration collect: this one has its groups."""
+        if self._pipeline is not None:
+            self._pipeline.num_collected += 1
 
     @workflow.query
     def progress(self) -> LoopProgress:

@@ -19,10 +19,13 @@ with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.iteration import IterationWorkflow
 
 
-async def run_iteration(loop: LoopInput, state: LoopState) -> IterationResult:
-    """Run the iteration that follows those done."""
-    index = state.num_done + 1
-    return await workflow.execute_child_workflow(
+IterationHandle = workflow.ChildWorkflowHandle[IterationWorkflow, IterationResult]
+
+
+async def start_iteration(loop: LoopInput, state: LoopState, *, num_open: int) -> IterationHandle:
+    """Start the iteration that follows those done and ``num_open`` unfinished ones."""
+    index = state.num_done + num_open + 1
+    return await workflow.start_child_workflow(
         IterationWorkflow.run,
         IterationInput(
             loop_id=loop.loop_id,
@@ -31,6 +34,7 @@ async def run_iteration(loop: LoopInput, state: LoopState) -> IterationResult:
             config=loop.config,
             checkpoint=_checkpoint(state),
             holder=workflow.info().workflow_id,
+            has_predecessor=num_open > 0,
         ),
         id=ids.iteration_path(workflow.info().workflow_id, index),
         parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,

@@ -5,9 +5,9 @@ from temporalio.client import Client
 
 from loopwright.sdk import LoopClient
 from tests.workflows.conftest import client as temporal_client
-from tests.workflows.conftest import fakes
+from tests.workflows.conftest import fakes, short_runs
 
-__all__ = ["fakes", "loops", "temporal_client"]
+__all__ = ["fakes", "loops", "short_runs", "temporal_client"]
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from loopwright.contracts.iterations import LoopProgress
 from loopwright.sdk import LoopClient, LoopHandle
 from loopwright.sdk.client import LoopRunsAlready
 from loopwright.sdk.server_errors import translated
-from loopwright.workflows.loop import ITERATIONS_PER_RUN
 from tests.fakes import FakeActivities, Turnstile
 from tests.workflows.conftest import small_config
 
@@ -157,23 +156,24 @@ async def test_paused_loop_is_listed_as_paused_and_after_all_as_completed(
     await listed(loops, "completed")
 
 
+@pytest.mark.usefixtures("short_runs")
 async def test_status_of_a_loop_that_was_paused_outlives_continue_as_new(
     loops: LoopClient, fakes: FakeActivities
 ) -> None:
     iteration = IterationConfig(num_tasks=1, group_size=2)
-    config = small_config(num_iterations=ITERATIONS_PER_RUN + 1, iteration=iteration)
-    go_on = fakes.hold["trainer.train_step"] = Turnstile(ITERATIONS_PER_RUN - 1)
+    config = small_config(num_iterations=4, iteration=iteration)
+    go_on = fakes.hold["trainer.train_step"] = Turnstile(2)
     handle = await loops.start(config)
-    while fakes.counts()["trainer.train_step"] < ITERATIONS_PER_RUN:
+    while fakes.counts()["trainer.train_step"] < 3:
         await asyncio.sleep(0.02)
     await handle.pause()
     go_on.set()
     progress = await until_phase(handle, "paused")
-    assert progress.iteration == ITERATIONS_PER_RUN
+    assert progress.iteration == 3
     await listed(loops, "paused")
     await handle.resume()
     await listed(loops, "running")
-    assert (await handle.result()).num_iterations == ITERATIONS_PER_RUN + 1
+    assert (await handle.result()).num_iterations == 4
 
 
 async def test_stopped_loop_is_watched_to_its_end(loops: LoopClient, fakes: FakeActivities) -> None:
@@ -189,13 +189,14 @@ async def test_stopped_loop_is_watched_to_its_end(loops: LoopClient, fakes: Fake
     assert set(seen) <= {"running", "stopping", "stopped"}
 
 
+@pytest.mark.usefixtures("short_runs")
 async def test_evaluations_include_those_the_progress_no_longer_has(loops: LoopClient) -> None:
     evaluation = EvaluationConfig(num_tasks=2, samples=1, at_start=False, at_end=False, every=1)
     iteration = IterationConfig(num_tasks=1, group_size=2)
-    config = small_config(num_iterations=18, evaluation=evaluation, iteration=iteration)
+    config = small_config(num_iterations=5, evaluation=evaluation, iteration=iteration)
     handle = await loops.start(config)
     await handle.result()
-    assert [each.iteration for each in await handle.evaluations()] == list(range(1, 19))
+    assert [each.iteration for each in await handle.evaluations()] == [1, 2, 3, 4, 5]
 
 
 async def test_open_loop_runs_the_iterations_it_is_asked_for(loops: LoopClient) -> None:
@@ -236,10 +237,11 @@ async def test_description_has_the_configuration_and_progress(loops: LoopClient)
     assert len(description.progress.results) == 2
 
 
+@pytest.mark.usefixtures("short_runs")
 async def test_iterations_include_those_the_progress_no_longer_has(loops: LoopClient) -> None:
-    handle = await loops.start(small_config(num_iterations=52))
+    handle = await loops.start(small_config(num_iterations=5))
     await handle.result()
-    assert [row.index for row in await handle.iterations()] == list(range(1, 53))
+    assert [row.index for row in await handle.iterations()] == [1, 2, 3, 4, 5]
 
 
 async def test_server_that_does_not_answer_is_named() -> None:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +15,7 @@ from loopwright.activities.failures import FailureInterceptor
 from loopwright.contracts import ids, queues
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig, TrainConfig
 from loopwright.contracts.iterations import LoopInput
+from loopwright.core import loop_bounds
 from loopwright.workers.pools import POOLS
 from tests.fakes import FakeActivities
 
@@ -36,17 +37,31 @@ def fakes() -> FakeActivities:
 @pytest.fixture
 async def client(temporal: WorkflowEnvironment, fakes: FakeActivities) -> AsyncIterator[Client]:
     """Give a client whose server has a worker with fakes on every queue."""
+    async with workers(temporal.client, fakes):
+        yield temporal.client
+
+
+@asynccontextmanager
+async def workers(client: Client, fakes: FakeActivities) -> AsyncIterator[None]:
+    """Run a worker with fakes on every queue."""
     async with AsyncExitStack() as stack:
         for queue in (queues.CONTROL, queues.EPISODE, queues.TRAINER, queues.engine_queue("main")):
             worker = Worker(
-                temporal.client,
+                client,
                 task_queue=queue,
                 workflows=WORKFLOWS,
                 activities=fakes.all(),
                 interceptors=[FailureInterceptor()],
             )
             await stack.enter_async_context(worker)
-        yield temporal.client
+        yield
+
+
+@pytest.fixture
+def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let loops continue as new after three iterations, and carry two evaluations."""
+    monkeypatch.setattr(loop_bounds, "ITERATIONS_PER_RUN", 3)
+    monkeypatch.setattr(loop_bounds, "KEPT_EVALUATIONS", 2)
 
 
 def small_config(**changes: Any) -> LoopConfig:

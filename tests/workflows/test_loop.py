@@ -15,7 +15,6 @@ from temporalio.exceptions import ApplicationError
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig
 from loopwright.contracts.failures import ArtifactDamaged, StoreError
 from loopwright.contracts.iterations import LoopProgress, RunIterationsRequest, StopRequest
-from loopwright.workflows.loop import ITERATIONS_PER_RUN, KEPT_EVALUATIONS
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
 
@@ -213,8 +212,9 @@ async def test_no_policy_is_evaluated_twice(
     assert result.num_episodes == num_iterations * 12 + len(evaluated) * 4
 
 
+@pytest.mark.usefixtures("short_runs")
 async def test_loop_carries_its_newest_evaluations_only(client: Client) -> None:
-    count = KEPT_EVALUATIONS + 2
+    count = 4
     evaluation = EvaluationConfig(num_tasks=2, samples=1, at_start=False, at_end=False, every=1)
     iteration = IterationConfig(num_tasks=1, group_size=2)
     config = small_config(num_iterations=count, evaluation=evaluation, iteration=iteration)
@@ -291,10 +291,11 @@ async def test_update_of_an_ending_loop_is_refused(client: Client, fakes: FakeAc
     await handle.result()
 
 
+@pytest.mark.usefixtures("short_runs")
 async def test_long_loop_continues_as_new_and_loses_nothing(
     client: Client, fakes: FakeActivities
 ) -> None:
-    count = ITERATIONS_PER_RUN + 2
+    count = 5
     config = small_config(
         num_iterations=count, iteration=IterationConfig(num_tasks=1, group_size=2)
     )

@@ -5,7 +5,7 @@ from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.evaluations import Estimate, EvaluationResult
 from loopwright.contracts.iterations import IterationResult, LoopInput, LoopState
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
-from loopwright.workflows.loop import ITERATIONS_PER_RUN, KEPT_EVALUATIONS
+from loopwright.core.loop_bounds import ITERATIONS_PER_RUN, KEPT_EVALUATIONS
 
 LARGEST_BYTES = 64 * 1024
 LOOP_ID = "l" * 64

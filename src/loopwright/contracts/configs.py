@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from loopwright.contracts.base import Configuration
+from loopwright.contracts.engines import InFlight
 from loopwright.contracts.policies import SamplingParams
 from loopwright.contracts.workspaces import Limits
 
@@ -49,6 +50,24 @@ class IterationConfig(Configuration):
     """Episodes of a group, G."""
     advantage: Literal["grpo", "dr_grpo", "rloo"] = "grpo"
     """Estimator of the group baseline."""
+    max_replacements: int = Field(default=3, ge=0, le=64)
+    """Fresh episodes of a group for those that the platform failed; 0 replaces none at all.
+
+    One more may replace an episode that its task failed.
+    """
+    min_group_share: float = Field(default=0.9, gt=0, le=1)
+    """Share of ``num_tasks`` without whose groups an iteration does not learn."""
+    max_skipped_tasks: int = Field(default=100, ge=0)
+    """Groups that their tasks may lose, in the life of a loop, before it stops."""
+    max_infra_drops_in_a_row: int = Field(default=10, ge=0)
+    """Groups that the platform may lose, with none scored between, before the loop stops."""
+    max_staleness: int = Field(default=0, ge=0, le=8)
+    """Versions that a token may be behind the one trained from; 0 is exactly on-policy.
+
+    Above 0 the next iterations collect while earlier ones train.
+    """
+    in_flight: InFlight = "turn_end"
+    """What a publication does with completions under way."""
 
 
 class EpisodeConfig(Configuration):

@@ -58,9 +58,11 @@ class IterationInput(Contract):
     """Iteration number, from 1."""
     config: LoopConfig
     checkpoint: CheckpointRef
-    """The version that acts, and that the update starts from."""
+    """The version that acts, and that the update starts from unless a predecessor makes it."""
     holder: str
     """Workflow id that holds the engine's lease."""
+    has_predecessor: bool = False
+    """Whether the update starts from what an unfinished iteration makes (signal learn_from)."""
 
 
 class IterationResult(Contract):
@@ -87,6 +89,8 @@ class IterationResult(Contract):
     num_groups: int = 0
     num_admitted: int = 0
     """Groups that entered the batch."""
+    num_too_old: int = 0
+    """Groups that were left out because the policy had moved on too far."""
     pass_rate: float | None = None
     """Share of valid episodes that passed in the end."""
     first_pass_rate: float | None = None
@@ -94,7 +98,7 @@ class IterationResult(Contract):
     mean_reward: float | None = None
     num_completion_tokens: int = 0
     seconds: dict[str, float] = Field(default_factory=dict)
-    """Wall seconds by phase: rollout, batch, train, publish, total."""
+    """Wall seconds by phase: rollout, wait, batch, train, publish, total."""
     metrics: dict[str, float] = Field(default_factory=dict)
     """Metrics of the update."""
     report: ArtifactRef | None = None

@@ -38,6 +38,11 @@ class PolicyVersion(Contract):
         """The name under which engines serve this version."""
         return f"{self.policy_id}@{self.version}"
 
+    def version_of(self, label: str) -> int | None:
+        """Read the version from a label of the same policy; None when it is another's."""
+        policy_id, _, version = label.rpartition("@")
+        return int(version) if policy_id == self.policy_id and version.isdecimal() else None
+
 
 class PolicySpan(Contract):
     """Oldest and newest version that produced an episode's tokens."""

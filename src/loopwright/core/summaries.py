@@ -8,6 +8,7 @@ from loopwright.contracts.episodes import EpisodeResult, Verdict
 from loopwright.contracts.evaluations import Estimate
 from loopwright.contracts.groups import GroupResult
 from loopwright.contracts.tasks import TaskRef
+from loopwright.core.admission import Admission
 from loopwright.core.statistics import clustered_estimate
 
 
@@ -16,7 +17,9 @@ class GroupTotals:
     """Sums and rates over groups; a rate of nothing is None."""
 
     num_episodes: int
-    """Episodes asked for."""
+    """Episodes asked for, and those that replaced others."""
+    num_replaced: int
+    """Recorded episodes that failed and were replaced."""
     num_failed: int
     """Recorded episodes without a reward, cancelled ones left out."""
     num_cancelled: int
@@ -30,14 +33,20 @@ class GroupTotals:
 
 
 def of_group(
-    task: TaskRef, episodes: Sequence[EpisodeResult], *, reason: str, manifest: ArtifactRef | None
+    task: TaskRef,
+    episodes: Sequence[EpisodeResult],
+    *,
+    size: int,
+    admission: Admission,
+    manifest: ArtifactRef | None = None,
 ) -> GroupResult:
     """Count the episodes of one group.
 
     Args:
         task: what they attempted.
-        episodes: one for each of the G that were asked for.
-        reason: why the group is not admitted; empty when it is.
+        episodes: all that it began: one for each of the G that were asked for, then replacements.
+        size: number of episodes asked for, G.
+        admission: whether the group may enter a batch.
         manifest: its stored record, if there is one.
     """
     valid = [episode for episode in episodes if episode.reward is not None]
@@ -49,25 +58,35 @@ def of_group(
         num_passed=sum(episode.verdict == Verdict.PASS for episode in valid),
         num_first_passed=sum(episode.first_answer_passed for episode in valid),
         num_cancelled=sum(episode.status == "cancelled" for episode in episodes),
+        num_replaced=len(episodes) - size,
         mean_reward=_ratio(rewards, len(valid)),
         num_completion_tokens=sum(episode.num_completion_tokens for episode in episodes),
-        is_admitted=not reason,
-        reason=reason,
+        oldest_version=min(
+            (each.policy_span.oldest for each in episodes if each.policy_span), default=None
+        ),
+        is_admitted=not admission.reason,
+        reason=admission.reason,
+        dropped_by=admission.dropped_by,
         manifest=manifest,
     )
 
 
 def total(groups: Sequence[GroupResult], *, num_asked: int) -> GroupTotals:
-    """Add up groups of which ``num_asked`` episodes were asked in all."""
+    """Add up groups of which ``num_asked`` episodes were asked in all.
+
+    Parked groups are none of them: they count where they end.
+    """
     recorded = sum(group.num_episodes for group in groups)
     valid = sum(group.num_valid for group in groups)
     cancelled = sum(group.num_cancelled for group in groups)
+    replaced = sum(group.num_replaced for group in groups)
     rewards = sum((group.mean_reward or 0.0) * group.num_valid for group in groups)
     return GroupTotals(
-        num_episodes=num_asked,
+        num_episodes=num_asked + replaced,
+        num_replaced=replaced,
         num_failed=recorded - valid - cancelled,
         num_cancelled=cancelled,
-        num_lost=num_asked - recorded,
+        num_lost=num_asked + replaced - recorded,
         num_admitted=sum(group.is_admitted for group in groups),
         pass_rate=_ratio(sum(group.num_passed for group in groups), valid),
         first_pass_rate=_ratio(sum(group.num_first_passed for group in groups), valid),

@@ -1,0 +1,6 @@
+"""What bounds the history and the state of a loop."""
+
+ITERATIONS_PER_RUN = 50
+"""Iterations after which a loop continues as new, with no child open; it keeps as many results."""
+KEPT_EVALUATIONS = 16
+"""Evaluations between iterations that a loop carries; older ones have workflows of their own."""
