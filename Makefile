@@ -35,7 +35,7 @@ demo: $(RUN_STAMP)
 	@$(BIN)/loopwright demo $(ARGS)
 
 test: $(DEV_STAMP)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 check: $(DEV_STAMP)
 	@$(BIN)/ruff check

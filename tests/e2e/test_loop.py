@@ -18,7 +18,11 @@ from loopwright.trajectories import codec
 from tests.e2e.loops import check_accounts, kill, small_config, until, until_restarted
 from tests.workflows.conftest import WORKFLOWS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("platform"),
+]
 
 
 @pytest.fixture(scope="session")
