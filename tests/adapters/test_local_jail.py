@@ -129,8 +129,36 @@ def test_program_that_ignores_the_end_of_its_cpu_time_is_timed_out(run: RUN) -> 
 
 def test_program_that_takes_too_much_memory_is_out_of_memory(run: RUN) -> None:
     result = run("bytearray(1 << 30)", limits=Limits(memory_bytes=64 * MIB))
-    assert result.oom
+    assert (result.oom, result.num_oom_kills, result.exit_code) == (True, 1, None)
     assert result.peak_memory_bytes <= 64 * MIB
+
+
+def test_child_that_takes_too_much_memory_is_counted_and_the_program_ends_as_it_does(
+    run: RUN,
+) -> None:
+    child = "if os.fork() == 0: bytearray(1 << 30)\nprint(os.wait()[1], flush=True)\n"
+    code = f"import os\n{child}{child}os._exit(%d)"
+    for exit_code in (0, 3):
+        result = run(code % exit_code, limits=Limits(memory_bytes=64 * MIB))
+        assert (result.exit_code, result.oom, result.num_oom_kills) == (exit_code, False, 2)
+        assert result.stdout == b"9\n9\n"
+
+
+def test_shell_whose_command_takes_too_much_memory_says_so_itself(jail: LocalJail) -> None:
+    command = "/usr/bin/python3 -c 'bytearray(1 << 30)'; exit $?"
+    limits = Limits(memory_bytes=64 * MIB)
+    result = jail.run(
+        Workspace(), CommandRequest(argv=("/bin/sh", "-c", command), limits=limits)
+    ).result
+    assert (result.exit_code, result.oom, result.num_oom_kills) == (137, False, 1)
+
+
+def test_program_that_waits_for_ever_for_a_killed_child_is_timed_out_and_both_are_told(
+    run: RUN,
+) -> None:
+    code = "import os, time\nif os.fork() == 0: bytearray(1 << 30)\ntime.sleep(60)"
+    result = run(code, limits=Limits(memory_bytes=64 * MIB, wall_seconds=1.5))
+    assert (result.timed_out, result.oom, result.num_oom_kills) == (True, False, 1)
 
 
 def test_files_count_as_memory(run: RUN) -> None:

@@ -44,6 +44,14 @@ def test_output_is_passed_on_and_the_ending_is_told() -> None:
 
 @pytest.mark.nsjail
 @needs_jails
+def test_processes_that_memory_ran_out_for_are_told_of_a_command_that_ended_well() -> None:
+    done = sandbox("--", "sh", "-c", "python3 -c 'bytearray(1 << 30)'; true")
+    assert done.stderr.splitlines()[-1].startswith("exit code 0")
+    assert done.stderr.endswith(", which ran out: processes killed: 1\n")
+
+
+@pytest.mark.nsjail
+@needs_jails
 def test_failing_command_is_a_record_and_no_failure_of_ours(tmp_path: Path) -> None:
     (tmp_path / "given").write_text("1")
     words = (

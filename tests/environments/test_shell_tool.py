@@ -47,8 +47,9 @@ def call(name: str, **arguments: Any) -> ToolResult:
         ({"exit_code": 200}, "exit code 200"),
         ({"exit_code": 139}, "exit code 139: ended by signal 11 (SIGSEGV)"),
         (
-            {"exit_code": 137, "peak_memory_bytes": 64 * MIB},
-            "exit code 137: ended by signal 9 (SIGKILL), probably for using 64 MiB of memory",
+            {"exit_code": 137, "num_oom_kills": 1},
+            "exit code 137: ended by signal 9 (SIGKILL); "
+            "1 process was ended for using more than 64 MiB of memory together",
         ),
         (
             {"exit_code": 152},
@@ -61,7 +62,12 @@ def call(name: str, **arguments: Any) -> ToolResult:
             {"timed_out": True, "wall_seconds": 4.0, "cpu_seconds": 7.0},
             "ended for using 7 s of processor time",
         ),
-        ({"oom": True}, "ended for using more than 64 MiB of memory"),
+        (
+            {"timed_out": True, "wall_seconds": 5.0, "num_oom_kills": 2},
+            "timed out after 5 s; "
+            "2 processes were ended for using more than 64 MiB of memory together",
+        ),
+        ({"oom": True, "num_oom_kills": 1}, "ended for using more than 64 MiB of memory"),
         ({"output_limit": True, "stdout_truncated": True}, "ended for printing more than 1 MiB"),
         (
             {"output_limit": True},

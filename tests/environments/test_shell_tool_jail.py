@@ -191,7 +191,8 @@ def test_complex_command_is_taken_as_it_is(shell: Shell) -> None:
         ("yes", "ended for printing more than 16 MiB"),
         (
             "python3 -c 'bytearray(1 << 30)'",
-            "exit code 137: ended by signal 9 (SIGKILL), probably for using 128 MiB of memory",
+            "exit code 137: ended by signal 9 (SIGKILL); "
+            "1 process was ended for using more than 128 MiB of memory together",
         ),
     ],
 )

@@ -58,6 +58,7 @@ def judge(
         signal=None if is_ended or not report else _signal(report),
         timed_out=killed_for is Kill.TIMEOUT or is_out_of_cpu,
         oom=is_oom,
+        num_oom_kills=num_oom_kills,
         output_limit=killed_for is Kill.OUTPUT_LIMIT,
         stdout=run.stdout.kept,
         stderr=run.stderr.kept,

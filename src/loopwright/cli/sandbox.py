@@ -151,9 +151,15 @@ def _show(result: "CommandResult") -> None:
     typer.echo(result.stderr, nl=False, err=True)
     typer.echo(
         f"{_ending(result)}; {result.wall_seconds:.3f} s, CPU {result.cpu_seconds:.3f} s, "
-        f"memory {result.peak_memory_bytes >> 20} MiB",
+        f"memory {result.peak_memory_bytes >> 20} MiB{_killed(result)}",
         err=True,
     )
+
+
+def _killed(result: "CommandResult") -> str:
+    if not result.num_oom_kills:
+        return ""
+    return f", which ran out: processes killed: {result.num_oom_kills}"
 
 
 def _ending(result: "CommandResult") -> str:

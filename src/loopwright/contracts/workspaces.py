@@ -254,6 +254,9 @@ class CommandResult(Contract):
     """Signal that ended the command, or None."""
     timed_out: bool = False
     oom: bool = False
+    """Whether the program was killed because the memory of all its processes together ran out."""
+    num_oom_kills: int = 0
+    """Processes that were killed for it; a program may go on without those that it started."""
     output_limit: bool = False
     stdout: bytes = b""
     stderr: bytes = b""

@@ -1,6 +1,6 @@
 """Says in one line how a command ended, for the policy to read below the output."""
 
-from signal import SIGKILL, SIGXCPU, Signals
+from signal import SIGXCPU, Signals
 
 from loopwright.contracts.workspaces import MIB, CommandResult, Limits, Skipped, raw
 from loopwright.environments.clean_text import clean
@@ -10,8 +10,6 @@ _SIGNALLED = 128
 """A shell gives this and the signal's number for a program that a signal ended."""
 _MAX_NAMED = 5
 _MAX_SHOWN = 80
-_NEAR = 0.95
-"""Share of the memory limit at which a kill is put down to it."""
 
 
 def describe_ending(
@@ -22,8 +20,8 @@ def describe_ending(
     Example:
         ``[exit code 0; 1 background process ended with the command: python3]``
     """
-    parts = [_how(result), *_strays(report.strays), *report.failed_services, *report.notes]
-    return f"[{'; '.join((*parts, *_skipped(skipped)))}]"
+    parts = [_how(result), *_killed(result), *_strays(report.strays), *report.failed_services]
+    return f"[{'; '.join((*parts, *report.notes, *_skipped(skipped)))}]"
 
 
 def _how(result: CommandResult) -> str:
@@ -57,11 +55,18 @@ def _exit(result: CommandResult, limits: Limits) -> str:
     if number not in set(Signals):
         return f"exit code {code}"
     because = ""
-    if number == SIGKILL and result.peak_memory_bytes >= _NEAR * limits.memory_bytes:
-        because = f", probably for using {_size(limits.memory_bytes)} of memory"
     if number == SIGXCPU:
         because = f", for using {limits.cpu_seconds} s of processor time"
     return f"exit code {code}: ended by signal {_signal(number)}{because}"
+
+
+def _killed(result: CommandResult) -> list[str]:
+    number = result.num_oom_kills
+    if result.oom or not number:
+        return []
+    processes = "process was" if number == 1 else "processes were"
+    memory = _size(result.limits.memory_bytes)
+    return [f"{number} {processes} ended for using more than {memory} of memory together"]
 
 
 def _strays(names: tuple[str, ...]) -> list[str]:
