@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHandle
-from temporalio.service import RPCError, RPCStatusCode
 
 from loopwright.contracts import ids
 from loopwright.contracts.configs import LoopConfig
@@ -29,6 +28,7 @@ from loopwright.contracts.iterations import (
 from loopwright.sdk.arguments import check_flag, check_seconds, check_whole_number
 from loopwright.sdk.records import LoopDescription, LoopSummary, status_of
 from loopwright.sdk.server_errors import LoopUnanswered, translated
+from loopwright.sdk.updates import execute_update
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +37,6 @@ Child = TypeVar("Child", IterationResult, EvaluationResult)
 
 QUERY_TIMEOUT = timedelta(seconds=10)
 """How long a worker may take to answer a query."""
-UPDATE_TIMEOUT_SECONDS = 60
-"""How long a worker may take to accept an update."""
 MAX_LOOKUPS = 16
 """Workflows read at once."""
 PATIENCE_SECONDS = 300
@@ -46,7 +44,11 @@ PATIENCE_SECONDS = 300
 
 
 class LoopHandle:
-    """One loop of a Temporal server; get it from ``LoopClient``."""
+    """One loop of a Temporal server; get it from ``LoopClient``.
+
+    What operates it raises ``LoopUnanswered`` when no worker of the control pool takes the request;
+    the message tells whether one that comes later will.
+    """
 
     def __init__(self, client: Client, loop_id: str) -> None:
         self.loop_id = loop_id
@@ -211,27 +213,7 @@ class LoopHandle:
         """Execute an update, and give up when no worker takes it."""
         with translated(self.loop_id):
             await self._workflow.describe(rpc_timeout=QUERY_TIMEOUT)
-            update = self._execute_update(name, *request)
-            try:
-                return await asyncio.wait_for(update, UPDATE_TIMEOUT_SECONDS)
-            except TimeoutError as error:
-                raise LoopUnanswered(
-                    f"loop {self.loop_id} did not take {name!r}: no worker of the control pool "
-                    f"runs; see `loopwright status`"
-                ) from error
-
-    async def _execute_update(self, name: str, *request: BaseModel) -> Any:
-        """Execute an update again when the server could not take it at that moment.
-
-        It says so when something else happened to the workflow meanwhile; nothing is done then.
-        """
-        while True:
-            try:
-                return await self._workflow.execute_update(name, args=list(request))
-            except RPCError as error:
-                if error.status is not RPCStatusCode.FAILED_PRECONDITION:
-                    raise
-                await asyncio.sleep(0.1)
+            return await execute_update(self._client, self._workflow, name, *request)
 
     async def _patiently(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Ask again while nothing answers, for ``PATIENCE_SECONDS``."""
