@@ -11,15 +11,20 @@ from pathlib import Path
 import pytest
 
 from loopwright.activities.episode.recording_jail import RecordingJail
+from loopwright.adapters.artifacts import keep
 from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.workspaces import Workspaces
-from loopwright.contracts.commands import CommandRecord
+from loopwright.contracts.artifacts import ArtifactRef
+from loopwright.contracts.commands import MAX_STDIN_BYTES, CommandRecord
+from loopwright.contracts.turns import TurnHead
 from loopwright.contracts.workspaces import MIB, PYTHON, CommandRequest, Strict, Workspace
 from loopwright.core.protocols import ObjectStore
+from loopwright.trajectories import codec
 from loopwright.trajectories.turn_log import START, TurnLog
 from tests.adapters.jails import needs_jails
 from tests.servers import ACCESS_KEY, SECRET_KEY, free_port, open_store, s3_server
 from tests.trajectories.records import record
+from tests.trajectories.test_codec import TRAJECTORY
 
 EPISODE = "iteration/000001/task/program_steps.t/episode/0"
 UID, OTHER_UID = "0123456789ab", "ba9876543210"
@@ -38,16 +43,42 @@ class Platform:
     store: ObjectStore
     variables: dict[str, str]
 
-    def played(self, *turns: tuple[CommandRequest, ...], loop: str, uid: str = UID) -> None:
+    def played(self, *turns: tuple[CommandRequest, ...], loop: str) -> TurnHead:
         """Let an environment run these commands, a tuple a turn."""
         with LocalJail(self.folder / "jails", num_slots=1) as jail:
-            self.commit([self._run(jail, requests) for requests in turns], loop=loop, uid=uid)
+            return self.commit([self._run(jail, requests) for requests in turns], loop=loop)
 
-    def commit(self, turns: list[tuple[CommandRecord, ...]], *, loop: str, uid: str = UID) -> None:
+    def commit(
+        self,
+        turns: list[tuple[CommandRecord, ...]],
+        *,
+        loop: str,
+        uid: str = UID,
+        parent: TurnHead = START,
+    ) -> TurnHead:
         log = TurnLog(self.store, f"loop/{loop}/{uid}/{EPISODE}", "f")
-        head = START
-        for index, commands in enumerate(turns):
-            head = log.commit(record(index, parent=head.digest, commands=commands))
+        head = parent
+        for commands in turns:
+            made = record(head.num_turns, parent=head.digest, commands=commands)
+            head = log.commit(made)
+        return head
+
+    def grade(self, head: TurnHead, *requests: CommandRequest, loop: str) -> ArtifactRef:
+        """Let a grader run these commands on the state that a head leads to."""
+        grading: tuple[CommandRecord, ...] = ()
+        if requests:
+            with LocalJail(self.folder / "jails", num_slots=1) as jail:
+                grading = self._run(jail, requests, max_stdin_bytes=0)
+        changes = {"head": head.digest, "turn_rewards": (0.0,) * head.num_turns}
+        graded = TRAJECTORY.model_copy(update={**changes, "grading": grading})
+        return keep(
+            self.store,
+            codec.encode(graded),
+            prefix=f"loop/{loop}/{UID}/{EPISODE}",
+            name="trajectory",
+            suffix=".json.gz",
+            kind="trajectory",
+        )
 
     def verify(self, *words: str) -> "subprocess.CompletedProcess[str]":
         command = (sys.executable, "-m", "loopwright.cli", "sandbox", "verify", *words)
@@ -59,9 +90,12 @@ class Platform:
         return done
 
     def _run(
-        self, jail: LocalJail, requests: tuple[CommandRequest, ...]
+        self,
+        jail: LocalJail,
+        requests: tuple[CommandRequest, ...],
+        max_stdin_bytes: int = MAX_STDIN_BYTES,
     ) -> tuple[CommandRecord, ...]:
-        recording = RecordingJail(jail)
+        recording = RecordingJail(jail, max_stdin_bytes=max_stdin_bytes)
         for request in requests:
             recording.run(GIVEN, request)
         workspaces = Workspaces(self.store, self.folder / "cache", max_bytes=MIB)
@@ -111,7 +145,8 @@ def test_program_that_reads_entropy_differs_and_is_said_not_to_be_strict(
     platform.played((PLAIN, CommandRequest(argv=ENTROPY)), loop="random")
     done = platform.verify(f"loop/random/{EPISODE}")
     assert done.returncode == 1
-    header, first, second, *notes = done.stdout.splitlines()
+    not_graded, header, first, second, *notes = done.stdout.splitlines()
+    assert not_graded.startswith("not graded")
     assert header.split() == ["turn", "strict", "result", "command"]
     assert first.split()[:4] == ["0", "no", "equal", "/bin/sh"]
     assert second.split()[:4] == ["0", "no", "differs:", "stdout"]
@@ -157,6 +192,7 @@ def test_command_whose_files_are_gone_is_not_run(platform: Platform) -> None:
     assert done.returncode == 1
     assert "not run" in done.stdout
     assert f"workspace {'0' * 64} is not in the store" in done.stdout
+    assert "restore it from a copy of the bucket" in done.stdout
 
 
 @pytest.mark.nsjail
@@ -167,8 +203,50 @@ def test_one_turn_alone_can_be_verified(platform: Platform) -> None:
     assert [each["turn"] for each in found["commands"]] == [1]
 
 
+@pytest.mark.nsjail
+@needs_jails
+def test_commands_of_grading_come_out_equal_too(platform: Platform) -> None:
+    hidden = CommandRequest(argv=("/usr/bin/wc", "-c"), stdin=b"hidden", collect=False)
+    head = platform.played((PLAIN,), loop="graded")
+    platform.grade(head, hidden, loop="graded")
+    done = platform.verify(f"loop/graded/{EPISODE}")
+    assert done.returncode == 0, done.stderr
+    _, turn, grading, total = done.stdout.splitlines()
+    assert turn.split()[:3] == ["0", "no", "equal"]
+    assert grading.split() == ["grading", "no", "equal", "/usr/bin/wc", "-c"]
+    assert total.startswith("2 commands of 1 turn and grading, each run once: 2 equal")
+    found = json.loads(platform.verify("--json", f"loop/graded/{EPISODE}").stdout)
+    assert found["is_graded"]
+    assert [(each["turn"], each["is_grading"]) for each in found["commands"]] == [
+        (0, False),
+        (None, True),
+    ]
+    one = json.loads(platform.verify("--json", "--turn", "0", f"loop/graded/{EPISODE}").stdout)
+    assert [each["is_grading"] for each in one["commands"]] == [False]
+
+
+def test_episode_that_still_runs_is_said_not_to_be_graded(platform: Platform) -> None:
+    platform.commit([()], loop="running")
+    done = platform.verify("--json", f"loop/running/{EPISODE}")
+    assert done.returncode == 0
+    assert "the episode still runs, ended without a grade" in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["is_graded"], found["num_turns"]) == (False, 1)
+
+
+def test_graded_turn_that_is_damaged_is_named_with_what_to_do(platform: Platform) -> None:
+    head = platform.commit([()], loop="damaged")
+    platform.grade(head, loop="damaged")
+    (key,) = platform.store.list_keys(f"loop/damaged/{UID}/{EPISODE}/turn/")
+    platform.store.put(key, b"damaged")
+    done = platform.verify(f"loop/damaged/{EPISODE}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"turn record {key} is damaged" in done.stderr
+    assert "restore" in done.stderr
+
+
 def test_episode_without_commands_is_said_to_have_none(platform: Platform) -> None:
-    platform.commit([(), ()], loop="idle")
+    platform.grade(platform.commit([(), ()], loop="idle"), loop="idle")
     done = platform.verify(f"loop/idle/{EPISODE}")
     assert done.returncode == 0
     assert done.stdout == "2 turns without a recorded command: nothing was run\n"

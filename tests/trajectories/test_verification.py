@@ -8,7 +8,7 @@ from loopwright.adapters.jail import FakeJail
 from loopwright.adapters.object_store import InMemoryObjectStore
 from loopwright.adapters.workspaces import Workspaces
 from loopwright.contracts.commands import STDIN_FILE, CommandRecord, Part
-from loopwright.contracts.failures import SandboxUnavailable
+from loopwright.contracts.failures import SandboxUnavailable, StoreError
 from loopwright.contracts.turns import TurnRecord
 from loopwright.contracts.workspaces import MIB, CommandRequest, CommandResult, Workspace
 from loopwright.core.outcomes import outcome_of
@@ -70,6 +70,21 @@ def test_command_that_cannot_be_run_is_a_problem_and_the_next_is_run(blobs: Work
     assert "is not in the store" in checks[0].problem
     assert checks[1].problem == "no slot"
     assert [(found.turn, found.index) for found in checks] == [(0, 0), (0, 1), (0, 2)]
+
+
+def test_grading_is_run_after_the_turns(blobs: Workspaces) -> None:
+    jail = FakeJail.of([RESULT, RESULT, OTHER])
+    found = list(check_commands(turns(command()), grading=[command()] * 2, jail=jail, blobs=blobs))
+    assert [(each.turn, each.index) for each in found] == [(0, 0), (None, 0), (None, 1)]
+    assert [each.is_equal for each in found] == [True, True, False]
+
+
+def test_store_that_fails_is_no_word_on_any_command(blobs: Workspaces) -> None:
+    jail = FakeJail.of([RESULT, StoreError("S3 get failed")])
+    checks = check_commands(turns(command(), command()), jail=jail, blobs=blobs)
+    assert next(checks).is_equal
+    with pytest.raises(StoreError, match="S3 get failed"):
+        next(checks)
 
 
 def test_standard_input_that_was_kept_apart_is_given_again(blobs: Workspaces) -> None:

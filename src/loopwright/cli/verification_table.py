@@ -8,19 +8,23 @@ from loopwright.trajectories.verification import CommandCheck
 
 _SHOWN = 60
 """Characters of a command in a row."""
-HEADER = f"{'turn':<6}{'strict':<8}{'result':<24}command"
+_GRADING = "grading"
+HEADER = f"{'turn':<9}{'strict':<8}{'result':<24}command"
 
 
 def line(check: CommandCheck) -> str:
     """Write one check as a row; what could not be run is told below it."""
     strict = "no" if check.record.request.strict is None else "yes"
-    row = f"{check.turn:<6}{strict:<8}{_result(check):<24}{_shown(check.record.request.argv)}"
-    return f"{row}\n      {check.problem}" if check.problem else row
+    turn = _GRADING if check.turn is None else check.turn
+    row = f"{turn:<9}{strict:<8}{_result(check):<24}{_shown(check.record.request.argv)}"
+    return f"{row}\n{'':<9}{check.problem}" if check.problem else row
 
 
 def summary(checks: Sequence[CommandCheck], *, num_turns: int, num_runs: int) -> Iterator[str]:
     """Count the checks, and say what a difference may come from."""
     turns = _count(num_turns, "turn")
+    if any(check.turn is None for check in checks):
+        turns += f" and {_GRADING}"
     if not checks:
         yield f"{turns} without a recorded command: nothing was run"
         return
@@ -42,6 +46,7 @@ def record(check: CommandCheck) -> dict[str, object]:
     request = check.record.request
     return {
         "turn": check.turn,
+        "is_grading": check.turn is None,
         "command": check.index,
         "argv": list(request.argv),
         "is_strict": request.strict is not None,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loopwright.contracts.commands import STDIN_FILE, CommandOutcome, CommandRecord, Part
-from loopwright.contracts.failures import LoopError
+from loopwright.contracts.failures import ArtifactDamaged, LoopError, StoreError
 from loopwright.contracts.turns import TurnRecord
 from loopwright.contracts.workspaces import CommandRequest
 from loopwright.core.outcomes import differing_parts, outcome_of
@@ -15,10 +15,10 @@ from loopwright.core.protocols import Blobs, Jail
 class CommandCheck:
     """What running one recorded command again came to."""
 
-    turn: int
-    """Index of its turn, from 0."""
+    turn: int | None
+    """Index of its turn, from 0; None for a command of grading."""
     index: int
-    """Index of the command in its turn, from 0."""
+    """Index of the command in its turn or grading, from 0."""
     record: CommandRecord
     outcomes: tuple[CommandOutcome, ...]
     """One for each run; fewer than asked for where there is a problem."""
@@ -51,19 +51,44 @@ class CommandCheck:
 
 
 def check_commands(
-    turns: Sequence[TurnRecord], *, jail: Jail, blobs: Blobs, num_runs: int = 1
+    turns: Sequence[TurnRecord],
+    *,
+    grading: Sequence[CommandRecord] = (),
+    jail: Jail,
+    blobs: Blobs,
+    num_runs: int = 1,
 ) -> Iterator[CommandCheck]:
-    """Run every command of the turns again, in fresh jails, one after the other."""
-    for turn in turns:
-        for index, record in enumerate(turn.commands):
+    """Run every command of turns and grading again, in fresh jails, one after the other.
+
+    Raises:
+        StoreError: the store failed; what it does not have is a problem of its command alone.
+    """
+    groups = [(turn.index, turn.commands) for turn in turns]
+    for turn, commands in (*groups, (None, grading)):
+        for index, record in enumerate(commands):
             outcomes: list[CommandOutcome] = []
-            problem = ""
-            try:
-                for outcome in _outcomes(record, jail, blobs, num_runs):
-                    outcomes.append(outcome)
-            except LoopError as error:
-                problem = str(error)
-            yield CommandCheck(turn.index, index, record, tuple(outcomes), problem)
+            problem = _run(record, outcomes, jail, blobs, num_runs)
+            yield CommandCheck(turn, index, record, tuple(outcomes), problem)
+
+
+def _run(
+    record: CommandRecord,
+    outcomes: list[CommandOutcome],
+    jail: Jail,
+    blobs: Blobs,
+    num_runs: int,
+) -> str:
+    """Add an outcome for each run; say what kept it from running, or nothing."""
+    try:
+        for outcome in _outcomes(record, jail, blobs, num_runs):
+            outcomes.append(outcome)
+    except ArtifactDamaged as error:
+        return f"{error}; restore it from a copy of the bucket to run the command again"
+    except StoreError:
+        raise
+    except LoopError as error:
+        return str(error)
+    return ""
 
 
 def _outcomes(
