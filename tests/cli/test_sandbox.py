@@ -209,6 +209,24 @@ def test_all_problems_are_named_at_once() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("--workspace", "", "expected a path or digest, got nothing"),
+        ("--root", "", "expected a name or digest, got nothing"),
+        ("--packages", "", "expected a name or digest, got nothing"),
+        ("--stdin", "", "expected a path, got nothing"),
+        ("--strict", "18446744073709551616", "equal to 18446744073709551615, got"),
+    ],
+)
+def test_option_that_cannot_be_is_bad_usage(option: str, value: str, expected: str) -> None:
+    done = sandbox(option, value, "--", "true")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"'{option}'" in done.stderr
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.nsjail
 @needs_jails
 def test_strict_runs_are_equal_and_loopback_is_the_jails_own() -> None:

@@ -55,6 +55,12 @@ def test_imported_root_is_listed_until_it_is_removed(sandbox: Command, folder: P
     assert json.loads(sandbox("root", "list", "--json").stdout) == []
 
 
+def test_path_that_is_empty_does_not_mean_the_current_folder(sandbox: Command) -> None:
+    done = sandbox("root", "import", "box", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'PATH': expected a path, got nothing" in done.stderr
+
+
 def test_layouts_are_known_from_folders_by_what_they_hold(sandbox: Command, tmp_path: Path) -> None:
     path = image_of(tmp_path / "image", [file("usr/bin/tool", b"1")])
     for given in (path, as_tar(path)):

@@ -1,11 +1,10 @@
 """``loopwright sandbox run``: one command in a fresh jail, its result as one record."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from loopwright.cli import options, sandbox_root, sandbox_verify
+from loopwright.cli import options, sandbox_options, sandbox_root, sandbox_verify
 
 if TYPE_CHECKING:
     from loopwright.contracts.workspaces import CommandResult, WorkspaceFile
@@ -23,59 +22,15 @@ def sandbox() -> None:
 
 @app.command("run")
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="CMD...", help="Program and arguments.")],
-    limits: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=VALUE,...",
-            help="wall, cpu in seconds; memory, output, drain, disk in bytes (K, M, G); pids.",
-        ),
-    ] = "",
-    workspace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|DIGEST",
-            help="Folder to copy in as /workspace, which stays as it is; or the digest of a "
-            "workspace that the platform has.",
-        ),
-    ] = None,
-    stdin: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Standard input of the command; by default empty."),
-    ] = None,
-    root: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|DIGEST",
-            help="Root file system, from `sandbox root import`; by default /usr of this machine.",
-        ),
-    ] = None,
-    packages: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME|DIGEST",
-            help="Folder of Python packages, from `sandbox root import --packages`; may be given "
-            "several times, the first goes before the others.",
-        ),
-    ] = None,
-    strict: Annotated[
-        int | None,
-        typer.Option(
-            metavar="SEED",
-            min=0,
-            help="Entropy from this seed and a wall clock that stands still: runs are equal.",
-        ),
-    ] = None,
-    has_loopback: Annotated[
-        bool, typer.Option("--loopback", help="Give the jail a loopback interface of its own.")
-    ] = False,
-    is_degraded: Annotated[
-        bool,
-        typer.Option(
-            "--degraded",
-            help="Run without root or control groups, with memory and CPU limited by process only.",
-        ),
-    ] = False,
+    command: sandbox_options.Command,
+    limits: sandbox_options.Limits = "",
+    workspace: sandbox_options.Workspace = None,
+    stdin: sandbox_options.Stdin = None,
+    root: sandbox_options.Root = None,
+    packages: sandbox_options.Packages = None,
+    strict: sandbox_options.StrictSeed = None,
+    has_loopback: sandbox_options.Loopback = False,
+    is_degraded: sandbox_options.Degraded = False,
     state: options.State = options.STATE,
     is_json: options.Json = False,
 ) -> None:

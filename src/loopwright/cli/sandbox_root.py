@@ -24,6 +24,7 @@ def import_root(
         Path,
         typer.Argument(
             metavar="PATH",
+            parser=options.path,
             help="Directory of files, or an OCI image layout: its directory or a tar of it.",
         ),
     ],
