@@ -52,6 +52,16 @@ def test_newer_schema_is_refused_by_its_number() -> None:
         codec.decode(data)
 
 
+def test_what_is_wrong_with_a_trajectory_is_said_in_words() -> None:
+    values = json.loads(gzip.decompress(codec.encode(TRAJECTORY)))
+    data = gzip.compress(json.dumps(values | {"later": 1, "reward": "much"}).encode())
+    with pytest.raises(ContractError) as refused:
+        codec.decode(data)
+    assert str(refused.value) == (
+        "not a trajectory: reward: expected a valid number, got 'much'; later: unknown"
+    )
+
+
 def test_number_that_is_not_finite_is_never_stored() -> None:
     broken = TRAJECTORY.model_copy(update={"reward": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):

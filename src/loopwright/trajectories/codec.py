@@ -5,7 +5,7 @@ import json
 
 from pydantic import ValidationError
 
-from loopwright.contracts.base import SCHEMA_VERSION
+from loopwright.contracts.base import SCHEMA_VERSION, refusals
 from loopwright.contracts.failures import ContractError
 from loopwright.trajectories.trajectory import Trajectory
 
@@ -39,5 +39,7 @@ def decode(data: bytes) -> Trajectory:
                 f"{SCHEMA_VERSION}; upgrade loopwright"
             )
         return Trajectory.model_validate(values)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, ValidationError) as error:
+    except ValidationError as error:
+        raise ContractError(f"not a trajectory: {'; '.join(refusals(error))}") from error
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise ContractError(f"not a trajectory: {error}") from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loopwright.contracts import ids
 from loopwright.contracts.artifacts import ArtifactRef
-from loopwright.contracts.failures import ArtifactDamaged
+from loopwright.contracts.failures import ArtifactDamaged, ContractError
 from loopwright.core.protocols import ObjectStore
 from loopwright.trajectories import codec
 from loopwright.trajectories.trajectory import Trajectory
@@ -32,7 +32,7 @@ def find_trajectory(
 
     Raises:
         ArtifactDamaged: there are trajectories, and none is what was written.
-        ContractError: one has a newer schema.
+        ContractError: another version stored one, and this one cannot read it.
         StoreError: the store could not give them.
     """
     keys = list(store.list_keys(ids.trajectories_prefix(episode_prefix)))
@@ -51,6 +51,13 @@ def _read(store: ObjectStore, key: str) -> StoredTrajectory | None:
         digest = hashlib.sha256(data).hexdigest()
         if ids.is_key_of(key, digest):
             ref = ArtifactRef(key=key, sha256=digest, num_bytes=len(data), kind="trajectory")
-            return StoredTrajectory(codec.decode(data), ref)
+            return StoredTrajectory(_decode(key, data), ref)
     _logger.warning("trajectory %s is damaged and passed over", key)
     return None
+
+
+def _decode(key: str, data: bytes) -> Trajectory:
+    try:
+        return codec.decode(data)
+    except ContractError as error:
+        raise ContractError(f"trajectory {key} cannot be read: {error}") from error
