@@ -4,9 +4,11 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from loopwright.adapters.s3_store import S3ObjectStore
@@ -56,6 +58,31 @@ def s3_server(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
         yield process
     finally:
         end(process)
+
+
+@contextmanager
+def failing_server() -> Iterator[tuple[str, list[str]]]:
+    """Answer every request with 503; give the server's URL and the paths asked for so far."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(self.path)
+            self.send_error(503)
+
+        do_GET = do_PUT = do_HEAD
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

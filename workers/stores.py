@@ -1,10 +1,12 @@
 """The object store of a worker."""
 
-from loopwright.adapters.s3_store import S3ObjectStore
+from loopwright.adapters.s3_store import PATIENT, Patience, S3ObjectStore
 from loopwright.workers.settings import Settings
 
 
-def open_store(settings: Settings, *, max_connections: int = 16) -> S3ObjectStore:
+def open_store(
+    settings: Settings, *, max_connections: int = 16, patience: Patience = PATIENT
+) -> S3ObjectStore:
     """Open the store and make sure of its bucket.
 
     Raises:
@@ -17,6 +19,7 @@ def open_store(settings: Settings, *, max_connections: int = 16) -> S3ObjectStor
         secret_key=settings.s3_secret_key,
         region=settings.s3_region,
         max_connections=max_connections,
+        patience=patience,
     )
     store.ensure_bucket()
     return store

@@ -6,6 +6,7 @@ an artifact checks its digest (``artifacts.fetch``), so what the store mangled i
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import boto3
@@ -26,6 +27,23 @@ _WITHOUT_LOCATION = {"us-east-1", "auto"}
 _DELETE_PAGE = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a store that fails or does not answer is tried."""
+
+    max_attempts: int
+    """Of each request, the first included, with growing pauses between them."""
+    connect_seconds: float
+    read_seconds: float
+    """Between two pieces of an answer."""
+
+
+PATIENT = Patience(max_attempts=7, connect_seconds=5, read_seconds=30)
+"""For a worker, whose activity would have to begin anew."""
+BRIEF = Patience(max_attempts=3, connect_seconds=2, read_seconds=10)
+"""For a command, whose user waits and can give it again."""
+
+
 class S3ObjectStore(ObjectStore):
     """One bucket of one S3 service; one client a process, safe for many threads."""
 
@@ -38,6 +56,7 @@ class S3ObjectStore(ObjectStore):
         secret_key: str | None = None,
         region: str = "us-east-1",
         max_connections: int = 64,
+        patience: Patience = PATIENT,
     ) -> None:
         """Prepare the client; nothing is sent yet."""
         self._bucket = bucket
@@ -49,10 +68,10 @@ class S3ObjectStore(ObjectStore):
             region_name=region,
             config=Config(
                 s3={"addressing_style": "path"} if endpoint else {},
-                retries={"mode": "standard", "max_attempts": 6},
+                retries={"mode": "standard", "total_max_attempts": patience.max_attempts},
                 max_pool_connections=max_connections,
-                connect_timeout=5,
-                read_timeout=30,
+                connect_timeout=patience.connect_seconds,
+                read_timeout=patience.read_seconds,
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
             ),

@@ -62,10 +62,20 @@ def known_engines(state: Path, environment: Mapping[str, str] = os.environ) -> f
 def store_of(state: Path) -> "S3ObjectStore | None":
     """Open the object store of the platform; None when it cannot be reached."""
     settings = platform_settings(state)
-    from loopwright.workers.stores import open_store
-
     try:
         return open_store(settings)
     except StoreError as error:
         logger.warning("the object store cannot be reached: %s", error)
         return None
+
+
+def open_store(settings: Settings) -> "S3ObjectStore":
+    """Open the object store for somebody who waits: one that is down is soon given up.
+
+    Raises:
+        StoreError: the store cannot be reached or refuses.
+    """
+    from loopwright.adapters.s3_store import BRIEF
+    from loopwright.workers import stores
+
+    return stores.open_store(settings, patience=BRIEF)

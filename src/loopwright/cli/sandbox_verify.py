@@ -42,7 +42,7 @@ def verify(
 
     Example: loopwright sandbox verify loop/demo/iteration/000001/task/TASK/episode/0
     """
-    from loopwright.cli.connection import platform_settings
+    from loopwright.cli.connection import open_store, platform_settings
     from loopwright.cli.recorded_episode import find_episode, read_episode_name
 
     name = read_episode_name(episode)
@@ -50,7 +50,6 @@ def verify(
     # boto3 takes long to load: wrong words have been refused by now.
     from loopwright.cli.output import print_json, say
     from loopwright.cli.verification_table import summary
-    from loopwright.workers.stores import open_store
 
     store = open_store(settings)
     found = find_episode(store, name).only(turn)

@@ -65,8 +65,7 @@ class SandboxWorkspaces:
         if not os.environ.get(ADDRESS) and not is_held(StateFolder(self._state.resolve()).lock):
             return None
         # Half of the time of a command that needs no platform would go into these.
-        from loopwright.cli.connection import platform_settings
-        from loopwright.workers.stores import open_store
+        from loopwright.cli.connection import open_store, platform_settings
         from loopwright.workers.workspaces import open_workspaces
 
         settings = platform_settings(self._state)
