@@ -8,8 +8,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 from loopwright.contracts import activities, ids
+from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.evaluations import EvaluationResult
-from loopwright.contracts.failures import LoopError
+from loopwright.contracts.failures import LoopError, UserError
 from loopwright.contracts.iterations import (
     IterationResult,
     LoopInput,
@@ -19,11 +20,12 @@ from loopwright.contracts.iterations import (
     LoopState,
     LoopStatus,
     RunIterationsRequest,
+    SetRequest,
     StopRequest,
 )
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.contracts.training import ImportPolicyRequest
-from loopwright.core import loop_bounds, staleness, stopping
+from loopwright.core import loop_bounds, staleness, steering, stopping
 from loopwright.core.loop_status import loop_status
 
 with workflow.unsafe.imports_passed_through():
@@ -390,6 +392,28 @@ class LoopWorkflow:
         self._list_status()
         if request.now and self._running is not None:
             self._running.cancel()
+
+    @workflow.update(name="set")
+    async def set_(self, request: SetRequest) -> LoopConfig:
+        """Change keys of the configuration; children that start later follow it."""
+        self._config = steering.changed(self._config, request.changes)
+        self._loop = self._loop.model_copy(update={"config": self._config})
+        if "num_iterations" in request.changes:
+            self._update_state(num_requested=self._config.num_iterations)
+        return self._config
+
+    @set_.validator
+    def _check_set(self, request: SetRequest) -> None:
+        self._refuse_when_ending()
+        asked = steering.changed(self._config, request.changes).num_iterations
+        num_begun = self._state.num_done + (self._pipeline.num_open if self._pipeline else 0)
+        if "num_iterations" in request.changes and asked is not None and asked < num_begun:
+            raise UserError(f"num_iterations: expected at least the {num_begun} begun, got {asked}")
+
+    @workflow.query
+    def config(self) -> LoopConfig:
+        """Give the configuration as it stands."""
+        return self._config
 
     @workflow.signal(name=COLLECTED)
     def collected(self, index: int) -> None:

@@ -1,5 +1,6 @@
 """Iterations that overlap: each collects while those before it learn."""
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ class Pipeline:
                 await self._start_if_due()
                 await workflow.wait_condition(lambda: self._open[0].done() or self._is_due())
                 await self._finish_oldest()
-        except BaseException:
+        except (Exception, asyncio.CancelledError):
             await self._cancel()
             raise
 

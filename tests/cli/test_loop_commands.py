@@ -81,6 +81,42 @@ async def test_running_loop_is_operated(
     assert '"outcome": "stopped"' in watched.out.splitlines()[-1]
 
 
+async def test_running_loop_is_set_and_described_as_it_stands(
+    loopwright: Command, config: str, fakes: FakeActivities
+) -> None:
+    go_on = await held(fakes)
+    await loopwright("start", config, "--id", "first")
+    done = await loopwright("set", "first", "train.learning_rate=1e-6", "num_iterations=1")
+    assert done.status == 0, done.err
+    assert done.out == "loop first goes on with the new train.learning_rate, num_iterations\n"
+    go_on.set()
+    await loopwright("watch", "first")
+    described = (await loopwright("describe", "first", "--json")).json
+    assert described["config"]["train"]["learning_rate"] == 1e-6
+    assert len(described["progress"]["results"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("train.learning_rate", "expected KEY=VALUE, got 'train.learning_rate'"),
+        ("=1", "expected KEY=VALUE, got '=1'"),
+        ("train.learning_rate=[1", "train.learning_rate: not YAML"),
+        ("seed=1", "loop first refuses: seed: cannot change while a loop runs"),
+        ("train.learning_rate=fast", "train.learning_rate: expected a valid number, got 'fast'"),
+    ],
+)
+async def test_change_that_a_loop_cannot_take_is_refused(
+    loopwright: Command, config: str, fakes: FakeActivities, word: str, expected: str
+) -> None:
+    go_on = await held(fakes)
+    await loopwright("start", config, "--id", "first")
+    done = await loopwright("set", "first", word)
+    assert (done.status, done.out) == (2, "")
+    assert expected in done.err
+    go_on.set()
+
+
 async def test_described_loop_shows_iterations_and_configuration(
     loopwright: Command, config: str
 ) -> None:

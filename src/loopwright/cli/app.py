@@ -18,6 +18,7 @@ from loopwright.cli import (
     report,
     resume,
     sandbox,
+    set_loop,
     start,
     status,
     stop,
@@ -66,6 +67,7 @@ app.command("describe")(describe.describe)
 app.command("pause")(pause.pause)
 app.command("resume")(resume.resume)
 app.command("stop")(stop.stop)
+app.command("set")(set_loop.set_loop)
 app.command("report")(report.report)
 app.command("worker")(worker.worker)
 app.add_typer(config_check.app, name="config")

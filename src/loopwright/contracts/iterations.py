@@ -1,6 +1,6 @@
 """Iterations and the loop that runs them."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,9 @@ from loopwright.contracts.tasks import Split, TaskRef
 
 MAX_ITERATIONS = 100_000
 """Iterations that may be asked for at once."""
+
+MAX_CHANGES = 100
+"""Keys that may be set at once."""
 
 IterationOutcome = Literal["trained", "skipped_no_signal", "stopped"]
 
@@ -154,6 +157,13 @@ class StopRequest(Contract):
 
     now: bool = False
     """Cancel the running iteration instead of finishing it."""
+
+
+class SetRequest(Contract):
+    """Change keys of a running loop's configuration (update ``set``)."""
+
+    changes: dict[str, Any] = Field(min_length=1, max_length=MAX_CHANGES)
+    """New values by key, as ``train.learning_rate``."""
 
 
 LoopPhase = Literal[

@@ -1,10 +1,13 @@
 """What callers give the client, checked before anything is sent."""
 
+import json
 import math
 import re
+from collections.abc import Mapping
 
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.failures import UserError
+from loopwright.contracts.iterations import MAX_CHANGES
 
 _LOOP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -54,6 +57,21 @@ def check_seconds(name: str, value: object) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not (0 < value < math.inf):  # type: ignore[operator]
         raise _refusal(name, "a positive number of seconds", value)
+
+
+def check_changes(value: object) -> None:
+    """Refuse what is no mapping of keys to values that JSON knows.
+
+    Raises:
+        UserError: it is none.
+    """
+    is_mapping = isinstance(value, Mapping) and 0 < len(value) <= MAX_CHANGES
+    if not is_mapping or not all(isinstance(key, str) for key in value):  # type: ignore[attr-defined]
+        raise _refusal("changes", f"1 to {MAX_CHANGES} new values by key", value)
+    try:
+        json.dumps(dict(value), allow_nan=False)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        raise _refusal("changes", "values that JSON knows", value) from None
 
 
 def check_flag(name: str, value: object) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHand
 from loopwright.contracts import ids
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.evaluations import EvaluationResult
-from loopwright.contracts.failures import ContractError, LoopError
+from loopwright.contracts.failures import ContractError, LoopError, UserError
 from loopwright.contracts.iterations import (
     MAX_ITERATIONS,
     OPEN_STATUSES,
@@ -23,9 +23,15 @@ from loopwright.contracts.iterations import (
     LoopResult,
     LoopStatus,
     RunIterationsRequest,
+    SetRequest,
     StopRequest,
 )
-from loopwright.sdk.arguments import check_flag, check_seconds, check_whole_number
+from loopwright.sdk.arguments import (
+    check_changes,
+    check_flag,
+    check_seconds,
+    check_whole_number,
+)
 from loopwright.sdk.records import LoopDescription, LoopSummary, status_of
 from loopwright.sdk.server_errors import LoopUnanswered, translated
 from loopwright.sdk.updates import execute_update
@@ -135,7 +141,39 @@ class LoopHandle:
         total: int = await self._update("run_iterations", request)
         return total
 
+    async def set(self, changes: Mapping[str, Any]) -> LoopConfig:
+        """Change keys of the configuration, and give it as it stands then.
+
+        What starts later follows it; what runs is left as it is.
+
+        Args:
+            changes: new values by key: ``{"train.learning_rate": 1e-4}``.
+
+        Raises:
+            UserError: the loop refuses; nothing is changed.
+        """
+        check_changes(changes)
+        found = await self._update("set", SetRequest(changes=dict(changes)))
+        return LoopConfig.model_validate(found)
+
     async def config(self) -> LoopConfig:
+        """Read the configuration as it stands; where no worker answers, as the loop was started.
+
+        Raises:
+            ContractError: another version of this package started it.
+        """
+        try:
+            with translated(self.loop_id):
+                config: LoopConfig = await self._workflow.query(
+                    "config", result_type=LoopConfig, rpc_timeout=QUERY_TIMEOUT
+                )
+        except UserError:
+            raise
+        except LoopError:
+            return await self._first_config()
+        return config
+
+    async def _first_config(self) -> LoopConfig:
         """Read the configuration the loop was started with.
 
         Raises:

@@ -89,7 +89,7 @@ def _failure(subject: str, cause: BaseException | None) -> str:
 
 
 def _message(cause: BaseException | None) -> str:
-    if isinstance(cause, ApplicationError) and cause.type not in (None, "ValueError"):
+    if isinstance(cause, ApplicationError) and cause.type not in (None, "ValueError", "UserError"):
         return f"{cause.message} ({cause.type})"
     return cause.message if isinstance(cause, FailureError) else str(cause)
 
