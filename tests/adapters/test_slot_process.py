@@ -70,6 +70,20 @@ def test_more_than_the_launcher_takes_is_never_sent(
     assert jail.run(Workspace(), TRUE).result.exit_code == 0
 
 
+def test_jail_like_the_one_before_is_not_thought_out_anew(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with LocalJail(root, num_slots=1, launcher="nsjail") as jail:
+
+        def written_for(request: CommandRequest) -> int:
+            assert jail.run(Workspace(), request).result.exit_code == 0
+            (path,) = root.glob("*/slot0/jail.cfg")
+            return path.stat().st_mtime_ns
+
+        first, again = written_for(TRUE), written_for(TRUE)
+        other = written_for(TRUE.model_copy(update={"has_loopback": True}))
+        assert first == again < other < written_for(TRUE)
+
+
 def test_command_with_too_many_packages_is_refused_by_their_number(jail: LocalJail) -> None:
     packages = tuple(f"{number:064x}" for number in range(MAX_PACKAGES + 1))
     with pytest.raises(TaskError, match="asks for 65 package folders, expected at most 64"):

@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -46,7 +46,7 @@ _EMPTY_SECONDS = 20.0
 _instances = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Slot:
     """One prepared place."""
 
@@ -58,6 +58,8 @@ class Slot:
     process: SlotProcess
     launcher: Launcher
     places: Places
+    _told: tuple[Plan, list[str]] | None = field(default=None, init=False)
+    """The plan that ``places`` holds all parts of, and how to make a jail of it."""
 
     @property
     def owner(self) -> int:
@@ -67,6 +69,7 @@ class Slot:
     def close(self) -> None:
         """End its launcher, and with it its jail."""
         self.process.close()
+        self._told = None
         self.places.close()
 
     def is_starved(self, wall_seconds: float) -> bool:
@@ -99,10 +102,16 @@ class Slot:
             _empty(self.cgroup)
 
     def _prepare(self, plan: Plan) -> None:
+        if self._told is None or self._told[0] != plan:
+            self._told = None
+            self._told = plan, self._words(plan)
+        self.process.prepare(*self._told)
+
+    def _words(self, plan: Plan) -> list[str]:
         place = self.places.make(plan)
         options = workspace_options(plan.disk_bytes, max_files=MAX_FILES, uid=self.uid)
         workspace = [str(place.view), options, place.base]
-        self.process.prepare(plan, [*workspace, *self.launcher.words(place, plan)])
+        return [*workspace, *self.launcher.words(place, plan)]
 
 
 class SlotHouse:
