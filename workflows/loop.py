@@ -9,7 +9,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflow
 
 from loopwright.contracts import activities, ids
 from loopwright.contracts.configs import LoopConfig
-from loopwright.contracts.evaluations import EvaluationResult
+from loopwright.contracts.evaluations import EvaluateRequest, EvaluationResult
 from loopwright.contracts.failures import LoopError, UserError
 from loopwright.contracts.iterations import (
     IterationResult,
@@ -87,6 +87,7 @@ class LoopWorkflow:
             await self._evaluate_base()
             while not self._is_over():
                 await self._wait_for_work()
+                await self._evaluate_asked()
                 await self._run_iterations()
                 await self._continue_as_new_if_long()
             await self._evaluate_final()
@@ -113,11 +114,13 @@ class LoopWorkflow:
     async def _evaluate_base(self) -> None:
         wants = self._config.evaluation.at_start and not self._is_stopped()
         if wants and self._state.base_evaluation is None:
-            self._update_state(base_evaluation=await self._evaluate("base", of="base policy"))
+            self._update_state(
+                base_evaluation=await self._evaluate(EvaluateRequest(name="base"), of="base policy")
+            )
 
     async def _wait_for_work(self) -> None:
-        """Return when there is an iteration to run or the loop is to end."""
-        while not (self._has_work() or self._is_over()):
+        """Return when there is something to run or the loop is to end."""
+        while not (self._has_work() or self._has_evaluation() or self._is_over()):
             await self._lease.release()
             await self._wait_while(is_paused=self._state.is_paused)
 
@@ -125,12 +128,17 @@ class LoopWorkflow:
         """Return when there is work, the loop is over, or a pause begins or ends."""
         self._show("paused" if is_paused else "idle")
         await workflow.wait_condition(
-            lambda: self._has_work() or self._is_over() or self._state.is_paused is not is_paused
+            lambda: (
+                self._has_work()
+                or self._has_evaluation()
+                or self._is_over()
+                or self._state.is_paused is not is_paused
+            )
         )
 
     async def _run_iterations(self) -> None:
         """Run iterations, overlapping as the staleness lets them, until none may follow."""
-        if self._is_over() or not await self._acquire_engine() or self._state.is_paused:
+        if not (self._may_start(0) and await self._acquire_engine() and self._may_start(0)):
             return
         self._pipeline = Pipeline(
             start=self._start_iteration, may_start=self._may_start, finish=self._finish_iteration
@@ -141,7 +149,7 @@ class LoopWorkflow:
         """Tell whether an iteration may begin behind so many unfinished ones."""
         return (
             self._has_work(num_open)
-            and not self._is_over()
+            and not self._has_reached_target()
             and not self._is_run_long(num_open)
             and staleness.may_collect(
                 num_open=num_open, max_staleness=self._config.iteration.max_staleness
@@ -157,6 +165,7 @@ class LoopWorkflow:
         raise_if_cancelled()
         self._refuse_foreign_stop(f"iteration {result.index}", result.outcome)
         await self._evaluate_if_due()
+        await self._evaluate_asked()
         self._show_iterations(self._pipeline.num_open if self._pipeline else 0)
         return self._checkpoint()
 
@@ -172,12 +181,22 @@ class LoopWorkflow:
         done = self._state.num_done
         if stopping.evaluation_is_due(done, self._config.evaluation.every):
             of = f"policy after iteration {done}"
-            found = await self._evaluate(ids.evaluation_name(done), of=of)
+            found = await self._evaluate(EvaluateRequest(name=ids.evaluation_name(done)), of=of)
             if found is not None:
                 older = self._state.evaluations
                 # Only the newest, which may be of the final policy, carries its breakdown.
                 kept = (*(each.model_copy(update={"report": None}) for each in older), found)
                 self._update_state(evaluations=kept[-loop_bounds.KEPT_EVALUATIONS :])
+
+    async def _evaluate_asked(self) -> None:
+        """Make the evaluations that were asked for, in order."""
+        while self._has_evaluation() and not self._is_stopped():
+            asked, *others = self._state.asked_evaluations
+            of = f"evaluation {asked.name}: policy after iteration {self._state.num_done}"
+            if not await self._acquire_engine():
+                return
+            self._update_state(asked_evaluations=tuple(others))
+            await self._evaluate(asked, of=of)
 
     async def _continue_as_new_if_long(self) -> None:
         if self._is_run_long() and not self._is_over():
@@ -199,20 +218,21 @@ class LoopWorkflow:
         if wants and self._state.final_evaluation is None:
             known = (self._state.base_evaluation, *self._state.evaluations)
             found = stopping.evaluation_after(self._state.num_done, known)
-            found = found or await self._evaluate("final", of="final policy")
+            found = found or await self._evaluate(EvaluateRequest(name="final"), of="final policy")
             self._update_state(final_evaluation=found)
 
-    async def _evaluate(self, name: str, *, of: str) -> EvaluationResult | None:
+    async def _evaluate(self, asked: EvaluateRequest, *, of: str) -> EvaluationResult | None:
         """Evaluate the present version; None when the loop was stopped meanwhile."""
         if not await self._acquire_engine():
             return None
         self._show("evaluating", f"{of}, version {self._checkpoint().policy.version}")
-        work = run_evaluation(self._loop, self._state, name)
-        result = await self._interruptible(f"evaluation {name}", work)
+        name = f"evaluation {asked.name}"
+        work = run_evaluation(self._loop, self._state, asked)
+        result = await self._interruptible(name, work)
         if result is None:
             return None
         self._count(result.num_episodes, result.num_lost)
-        self._refuse_foreign_stop(f"evaluation {name}", result.outcome)
+        self._refuse_foreign_stop(name, result.outcome)
         return result if result.outcome == "completed" else None
 
     async def _acquire_engine(self) -> bool:
@@ -296,15 +316,21 @@ class LoopWorkflow:
         return requested is not None and self._state.num_done + num_open < requested
 
     def _is_over(self) -> bool:
-        """Tell whether no iteration will follow."""
+        """Tell whether nothing will follow: no iteration, and no evaluation that was asked for."""
         if self._is_stopped():
             return True
-        if self._state.is_paused:
+        if self._state.is_paused or self._state.asked_evaluations:
             return False
+        return self._has_reached_target() or (
+            self._config.num_iterations is not None and not self._has_work()
+        )
+
+    def _has_reached_target(self) -> bool:
         rates = [result.first_pass_rate for result in self._state.results]
-        if stopping.target_is_reached(rates, self._config.target_pass_rate):
-            return True
-        return self._config.num_iterations is not None and not self._has_work()
+        return stopping.target_is_reached(rates, self._config.target_pass_rate)
+
+    def _has_evaluation(self) -> bool:
+        return bool(self._state.asked_evaluations) and not self._state.is_paused
 
     def _is_stopped(self) -> bool:
         return self._stop is not None
@@ -368,6 +394,25 @@ class LoopWorkflow:
     @run_iterations.validator
     def _check_run_iterations(self, request: RunIterationsRequest) -> None:
         self._refuse_when_ending()
+
+    @workflow.update
+    async def evaluate(self, request: EvaluateRequest) -> str:
+        """Ask for an evaluation of the present version, once under each name; gives the name."""
+        if request.name not in self._state.evaluation_names:
+            names = (*self._state.evaluation_names, request.name)
+            self._update_state(
+                asked_evaluations=(*self._state.asked_evaluations, request),
+                evaluation_names=names[-loop_bounds.KEPT_EVALUATION_NAMES :],
+            )
+        return request.name
+
+    @evaluate.validator
+    def _check_evaluate(self, request: EvaluateRequest) -> None:
+        self._refuse_when_ending()
+        if len(self._state.asked_evaluations) >= loop_bounds.MAX_ASKED_EVALUATIONS:
+            raise UserError(
+                f"{loop_bounds.MAX_ASKED_EVALUATIONS} evaluations wait already; ask again later"
+            )
 
     @workflow.update
     async def pause(self) -> None:

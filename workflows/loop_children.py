@@ -4,7 +4,11 @@ from temporalio import workflow
 from temporalio.common import TypedSearchAttributes
 
 from loopwright.contracts import ids
-from loopwright.contracts.evaluations import EvaluationInput, EvaluationResult
+from loopwright.contracts.evaluations import (
+    EvaluateRequest,
+    EvaluationInput,
+    EvaluationResult,
+)
 from loopwright.contracts.iterations import (
     IterationInput,
     IterationResult,
@@ -43,9 +47,11 @@ async def start_iteration(loop: LoopInput, state: LoopState, *, num_open: int) -
     )
 
 
-async def run_evaluation(loop: LoopInput, state: LoopState, name: str) -> EvaluationResult:
+async def run_evaluation(
+    loop: LoopInput, state: LoopState, asked: EvaluateRequest
+) -> EvaluationResult:
     """Evaluate the present version."""
-    evaluation = loop.config.evaluation
+    evaluation, name = loop.config.evaluation, asked.name
     return await workflow.execute_child_workflow(
         EvaluationWorkflow.run,
         EvaluationInput(
@@ -56,8 +62,8 @@ async def run_evaluation(loop: LoopInput, state: LoopState, name: str) -> Evalua
             config=loop.config,
             checkpoint=_checkpoint(state),
             holder=workflow.info().workflow_id,
-            num_tasks=evaluation.num_tasks,
-            samples=evaluation.samples,
+            num_tasks=asked.num_tasks or evaluation.num_tasks,
+            samples=asked.samples or evaluation.samples,
         ),
         id=ids.evaluation_path(workflow.info().workflow_id, name),
         parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,

@@ -12,7 +12,9 @@ from temporalio.client import (
 )
 from temporalio.exceptions import ApplicationError
 
+from loopwright.contracts import ids
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig
+from loopwright.contracts.evaluations import EvaluateRequest, EvaluationResult
 from loopwright.contracts.failures import ArtifactDamaged, StoreError
 from loopwright.contracts.iterations import LoopProgress, RunIterationsRequest, StopRequest
 from tests.fakes import FakeActivities
@@ -355,3 +357,42 @@ async def test_failed_import_ends_the_loop_with_its_reason(
     with pytest.raises(WorkflowFailureError) as caught:
         await handle.result()
     assert "import of pico failed: UserError: no weights" in str(caught.value.cause)
+
+
+async def test_evaluation_that_is_asked_for_is_made_once_under_its_name(
+    client: Client, fakes: FakeActivities
+) -> None:
+    handle = await start_loop(client, small_config(num_iterations=None))
+    await until_phase(handle, "idle")
+    for _ in range(2):
+        asked = EvaluateRequest(name="weekly-1", num_tasks=3, samples=5)
+        assert await handle.execute_update("evaluate", asked) == "weekly-1"
+    evaluation: WorkflowHandle[Any, EvaluationResult] = client.get_workflow_handle(
+        ids.evaluation_path(handle.id, "weekly-1"), result_type=EvaluationResult
+    )
+    while not fakes.requests("control.write_report"):
+        await asyncio.sleep(0.02)
+    found = await evaluation.result()
+    assert (found.num_tasks, found.samples, found.policy_version) == (3, 5, 0)
+    await until_phase(handle, "idle")
+    await handle.execute_update("stop", StopRequest())
+    result = await handle.result()
+    assert (result.num_iterations, result.num_episodes) == (0, 15)
+
+
+async def test_evaluation_that_is_asked_for_while_an_iteration_runs_follows_it(
+    client: Client, fakes: FakeActivities
+) -> None:
+    go_on = fakes.hold["trainer.train_step"] = asyncio.Event()
+    handle = await start_loop(client, small_config(num_iterations=1))
+    while not fakes.counts()["trainer.train_step"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("evaluate", EvaluateRequest(name="now"))
+    go_on.set()
+    assert (await handle.result()).num_episodes == 12 + 4
+    acted = [
+        each.episode.policy.version
+        for each in fakes.requests("episode.take_turns")
+        if "/evaluation/now/" in each.episode.prefix
+    ]
+    assert acted == [1] * 4

@@ -2,10 +2,15 @@
 
 from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.configs import LoopConfig
-from loopwright.contracts.evaluations import Estimate, EvaluationResult
+from loopwright.contracts.evaluations import Estimate, EvaluateRequest, EvaluationResult
 from loopwright.contracts.iterations import IterationResult, LoopInput, LoopState
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
-from loopwright.core.loop_bounds import ITERATIONS_PER_RUN, KEPT_EVALUATIONS
+from loopwright.core.loop_bounds import (
+    ITERATIONS_PER_RUN,
+    KEPT_EVALUATION_NAMES,
+    KEPT_EVALUATIONS,
+    MAX_ASKED_EVALUATIONS,
+)
 
 LARGEST_BYTES = 64 * 1024
 LOOP_ID = "l" * 64
@@ -70,6 +75,9 @@ def test_state_of_the_longest_loop_is_a_small_payload() -> None:
         base_evaluation=with_report,
         evaluations=(evaluation(),) * KEPT_EVALUATIONS,
         final_evaluation=with_report,
+        asked_evaluations=(EvaluateRequest(name="e" * 200, num_tasks=200, samples=64),)
+        * MAX_ASKED_EVALUATIONS,
+        evaluation_names=("e" * 200,) * KEPT_EVALUATION_NAMES,
     )
     carried = LoopInput(loop_id=LOOP_ID, config=LoopConfig(), state=state).model_dump_json()
     assert 0.5 * LARGEST_BYTES < len(carried) < LARGEST_BYTES

@@ -36,6 +36,21 @@ class EvaluationInput(Contract):
     samples: int = Field(ge=1)
 
 
+class EvaluateRequest(Contract):
+    """Ask a loop to evaluate its present version (update ``evaluate``); gives the name.
+
+    The evaluation is the workflow ``loop/L/evaluation/NAME``, which begins when its turn among the
+    iterations has come.
+    """
+
+    name: str = Field(min_length=1, max_length=200)
+    """Its name in the loop; a name that was asked for already is not evaluated again."""
+    num_tasks: int | None = Field(default=None, ge=2, le=200)
+    """None takes the loop's."""
+    samples: int | None = Field(default=None, ge=1, le=64)
+    """Episodes of each task; None takes the loop's."""
+
+
 class EvaluationResult(Contract):
     """Pass rates of one policy version on the same tasks as every other."""
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.base import Contract
 from loopwright.contracts.configs import EnvironmentConfig, LoopConfig
-from loopwright.contracts.evaluations import EvaluationResult
+from loopwright.contracts.evaluations import EvaluateRequest, EvaluationResult
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.tasks import Split, TaskRef
 
@@ -132,6 +132,10 @@ class LoopState(Contract):
     evaluations: tuple[EvaluationResult, ...] = ()
     """Those between iterations, the newest 16; older ones are in the store."""
     final_evaluation: EvaluationResult | None = None
+    asked_evaluations: tuple[EvaluateRequest, ...] = ()
+    """Evaluations that were asked for and have not begun."""
+    evaluation_names: tuple[str, ...] = ()
+    """The newest 32 names that were asked for."""
     num_episodes: int = 0
     num_lost: int = 0
     is_paused: bool = False
