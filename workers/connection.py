@@ -3,6 +3,7 @@
 from temporalio.client import Client
 
 from loopwright.sdk import connection
+from loopwright.sdk.namespaces import check_search_attributes, create_search_attributes
 from loopwright.workers.settings import Settings
 
 
@@ -10,6 +11,11 @@ async def connect(settings: Settings) -> Client:
     """Connect with the platform's plugin.
 
     Raises:
-        UserError: nothing answers at the address, or it has no such namespace.
+        UserError: nothing answers at the address, it has no such namespace, or the namespace lacks
+            search attributes.
     """
-    return await connection.connect(settings.temporal_address, settings.temporal_namespace)
+    client = await connection.connect(settings.temporal_address, settings.temporal_namespace)
+    if settings.prepares_namespace:
+        await create_search_attributes(client)
+    await check_search_attributes(client)
+    return client

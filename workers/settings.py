@@ -16,6 +16,8 @@ class Settings(Contract):
 
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
+    prepares_namespace: bool = False
+    """Whether workers create the search attributes that the namespace lacks."""
     s3_endpoint: str | None = None
     """None for Amazon's own."""
     s3_bucket: str = "loopwright"

@@ -1,17 +1,27 @@
-"""The search attributes by which workflows are found."""
+"""The search attributes of workflows, as they are set."""
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.common import SearchAttributePair, TypedSearchAttributes
 
-LOOP_NAME = SearchAttributeKey.for_keyword("LoopName")
-ITERATION = SearchAttributeKey.for_int("Iteration")
-TASK_ID = SearchAttributeKey.for_keyword("TaskId")
-POLICY_VERSION = SearchAttributeKey.for_int("PolicyVersion")
-STOP_REASON = SearchAttributeKey.for_keyword("StopReason")
-EPISODE_STATUS = SearchAttributeKey.for_keyword("EpisodeStatus")
-LOOP_STATUS = SearchAttributeKey.for_keyword("LoopStatus")
-"""Set where Temporal's own status says less: pausing, paused, stopping, stopped."""
-REWARD = SearchAttributeKey.for_float("Reward")
+from loopwright.contracts.search_attributes import (
+    EPISODE_STATUS,
+    ITERATION,
+    LOOP_NAME,
+    LOOP_STATUS,
+    POLICY_VERSION,
+    REWARD,
+    STOP_REASON,
+    TASK_ID,
+)
+
+__all__ = [
+    "EPISODE_STATUS",
+    "LOOP_STATUS",
+    "REWARD",
+    "STOP_REASON",
+    "at_start",
+    "listed_status",
+]
 
 
 def listed_status(info: workflow.Info) -> str:

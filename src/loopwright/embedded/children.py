@@ -142,6 +142,8 @@ def worker(
     name = f"{pool}-worker"
     num_threads = (os.cpu_count() or 1) if pool is Pool.TRAINER else 1
     environment = worker_environment(connections) | {
+        # The server was given them, and takes them only when its database is new.
+        "LOOPWRIGHT_PREPARES_NAMESPACE": "true",
         "LOOPWRIGHT_ENGINE_MODEL": str(connections.model),
         "LOOPWRIGHT_SANDBOX_SLOTS": str(options.sandbox_slots),
         "LOOPWRIGHT_MAX_EPISODES": str(options.max_episodes),

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from temporalio.client import Client
 from temporalio.common import (
-    SearchAttributeKey,
     SearchAttributePair,
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
@@ -18,13 +17,13 @@ from loopwright.contracts import ids, queues
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.iterations import LoopInput
+from loopwright.contracts.search_attributes import LOOP_NAME
 from loopwright.sdk import connection
 from loopwright.sdk.arguments import check_config, check_loop_id, check_whole_number
 from loopwright.sdk.loop_handle import QUERY_TIMEOUT, LoopHandle
+from loopwright.sdk.namespaces import check_search_attributes
 from loopwright.sdk.records import LoopSummary
 from loopwright.sdk.server_errors import UnknownLoop, translated
-
-_LOOP_NAME = SearchAttributeKey.for_keyword("LoopName")
 
 
 class LoopRunsAlready(UserError):
@@ -59,13 +58,14 @@ class LoopClient:
 
         Raises:
             LoopRunsAlready: a loop of this id is running.
-            UserError: the id is not one, or the server lacks what loops need.
+            UserError: the id is not one, or the namespace lacks what loops need.
         """
         check_config(config)
         loop_id = _new_loop_id() if loop_id is None else loop_id
         check_loop_id(loop_id)
         try:
             with translated(loop_id):
+                await check_search_attributes(self._client)
                 await self._start(config, loop_id)
         except WorkflowAlreadyStartedError as error:
             raise LoopRunsAlready(
@@ -115,7 +115,7 @@ class LoopClient:
             task_queue=queues.CONTROL,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
-            search_attributes=TypedSearchAttributes([SearchAttributePair(_LOOP_NAME, loop_id)]),
+            search_attributes=TypedSearchAttributes([SearchAttributePair(LOOP_NAME, loop_id)]),
             static_summary=f"loop {loop_id}: {config.policy.model}, "
             f"{', '.join(environment.id for environment in config.environments)}",
             rpc_timeout=QUERY_TIMEOUT,

@@ -3,12 +3,12 @@
 from datetime import datetime
 
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
-from temporalio.common import SearchAttributeKey
 
 from loopwright.contracts import ids
 from loopwright.contracts.base import Contract
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.iterations import OPEN_STATUSES, LoopProgress, LoopStatus
+from loopwright.contracts.search_attributes import LOOP_STATUS
 
 _STATUSES: dict[WorkflowExecutionStatus, LoopStatus] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -18,7 +18,6 @@ _STATUSES: dict[WorkflowExecutionStatus, LoopStatus] = {
     WorkflowExecutionStatus.TIMED_OUT: "timed_out",
 }
 _OPEN: dict[str, LoopStatus] = {status: status for status in OPEN_STATUSES}
-_LOOP_STATUS = SearchAttributeKey.for_keyword("LoopStatus")
 
 
 class LoopSummary(Contract):
@@ -56,7 +55,7 @@ class LoopDescription(LoopSummary):
 def status_of(execution: WorkflowExecution) -> LoopStatus:
     """Name an execution's status; one that continued as new is running."""
     known = _STATUSES.get(execution.status or WorkflowExecutionStatus.RUNNING)
-    listed = execution.typed_search_attributes.get(_LOOP_STATUS)
+    listed = execution.typed_search_attributes.get(LOOP_STATUS)
     if known is None:
         return _OPEN.get(listed or "running", _OPEN["running"])
     if known == "completed" and listed == "stopped":
