@@ -101,7 +101,12 @@ async def _in_thread(
 
 def fingerprint(episode: EpisodeInput) -> str:
     """Digest what an episode's records depend on; another request's turns are not its own."""
-    text = episode.model_dump_json(exclude={"prefix", "priority", "profile", "resume_from"})
+    text = episode.model_dump_json(
+        exclude={
+            **dict.fromkeys(("prefix", "priority", "profile", "resume_from"), True),
+            "environment": {"weight", "fairness_weight", "max_concurrent"},
+        }
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 

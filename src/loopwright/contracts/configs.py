@@ -31,6 +31,10 @@ class EnvironmentConfig(Configuration):
     id: str = "program_steps"
     weight: float = Field(default=1.0, gt=0)
     """Share of an iteration's tasks, relative to the other environments."""
+    fairness_weight: float | None = Field(default=None, ge=0.01, le=100)
+    """Share of the workers among the loop's environments that wait for one; null is ``weight``."""
+    max_concurrent: int | None = Field(default=None, ge=1)
+    """Episodes of the environment at once on one host, whichever loops they are of; null is any."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the environment, which checks them."""
 
@@ -131,6 +135,8 @@ class LoopConfig(Configuration):
     evaluation: EvaluationConfig = EvaluationConfig()
     profile: Profile = "embedded"
     """How soon a silent activity counts as lost."""
+    fairness_weight: float = Field(default=1.0, ge=0.01, le=100)
+    """Share of the workers among the loops that wait for one; evaluations go first in any case."""
     num_iterations: int | None = Field(default=12, ge=0, le=100_000)
     """Iterations before the loop ends; null keeps it open for updates that ask for more."""
     target_pass_rate: float | None = Field(default=None, gt=0, le=1)
