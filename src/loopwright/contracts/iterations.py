@@ -135,7 +135,7 @@ class LoopState(Contract):
     asked_evaluations: tuple[EvaluateRequest, ...] = ()
     """Evaluations that were asked for and have not begun."""
     evaluation_names: tuple[str, ...] = ()
-    """The newest 32 names that were asked for."""
+    """The newest 24 names that were asked for."""
     num_episodes: int = 0
     num_lost: int = 0
     is_paused: bool = False

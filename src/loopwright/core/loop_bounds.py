@@ -2,9 +2,9 @@
 
 ITERATIONS_PER_RUN = 50
 """Iterations after which a loop continues as new, with no child open; it keeps as many results."""
-MAX_ASKED_EVALUATIONS = 16
+MAX_ASKED_EVALUATIONS = 8
 """Evaluations that may wait for their turn."""
-KEPT_EVALUATION_NAMES = 32
+KEPT_EVALUATION_NAMES = 24
 """Names of evaluations that were asked for, by which one is known again."""
 KEPT_EVALUATIONS = 16
 """Evaluations between iterations that a loop carries; older ones have workflows of their own."""
