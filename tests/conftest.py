@@ -25,6 +25,8 @@ async def temporal() -> AsyncIterator[WorkflowEnvironment]:
     arguments = ["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"]
     arguments += ["--dynamic-config-value", "history.transferProcessorMaxPollRPS=200"]
     arguments += ["--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="0s"']
+    for setting in ("system.enableCancelActivityWorkerCommand", "frontend.WorkerCommandsEnabled"):
+        arguments += ["--dynamic-config-value", f"{setting}=true"]
     for name, kind in search_attributes().items():
         arguments += ["--search-attribute", f"{name}={kind}"]
     async with await WorkflowEnvironment.start_time_skipping_v2(

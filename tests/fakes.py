@@ -26,7 +26,13 @@ from loopwright.contracts.episodes import (
     Verdict,
 )
 from loopwright.contracts.failures import LoopError
-from loopwright.contracts.groups import GroupResult, ScoreGroupRequest
+from loopwright.contracts.groups import (
+    GroupResult,
+    LoadParkedRequest,
+    ParkedGroup,
+    ParkGroupRequest,
+    ScoreGroupRequest,
+)
 from loopwright.contracts.iterations import (
     SelectTasksRequest,
     SelectTasksResult,
@@ -42,7 +48,7 @@ from loopwright.contracts.training import (
     TrainStepResult,
 )
 from loopwright.contracts.turns import StopReason, TurnHead
-from loopwright.core import admission, curriculum
+from loopwright.core import admission, curriculum, summaries
 
 
 def artifact(key: str, kind: ArtifactKind = "checkpoint") -> ArtifactRef:
@@ -80,7 +86,13 @@ class FakeActivities:
     turns_per_episode: int = 1
     hold: dict[str, asyncio.Event] = field(default_factory=dict)
     """Activities that wait for their event, by name."""
+    is_held: Callable[[Any], bool] = lambda request: True
+    """Which requests of those wait."""
+    ends_softly: bool = True
+    """Whether a cancelled take_turns ends its turn and tells so."""
     calls: list[tuple[str, Any]] = field(default_factory=list)
+    parked: dict[str, ParkedGroup] = field(default_factory=dict)
+    """Parked groups by the key of their artifact."""
 
     def counts(self) -> Counter[str]:
         """Count the calls by activity name."""
@@ -93,7 +105,7 @@ class FakeActivities:
     async def _enter(self, request: Any) -> None:
         name = activity.info().activity_type
         self.calls.append((name, request))
-        if name in self.hold:
+        if name in self.hold and self.is_held(request):
             await self.hold[name].wait()
         if self.failures.get(name):
             raise self.failures[name].pop(0)
@@ -103,6 +115,8 @@ class FakeActivities:
         return [
             self.select_tasks,
             self.score_group,
+            self.park_group,
+            self.load_parked,
             self.write_report,
             self.take_turns,
             self.grade_episode,
@@ -130,21 +144,26 @@ class FakeActivities:
     @activity.defn(name="control.score_group")
     async def score_group(self, request: ScoreGroupRequest) -> GroupResult:
         await self._enter(request)
-        rewards = [episode.reward for episode in request.episodes]
-        valid = [reward for reward in rewards if reward is not None]
-        reason = admission.refusal(rewards)
-        return GroupResult(
-            task=request.task,
-            num_episodes=len(rewards),
-            num_valid=len(valid),
-            num_passed=sum(reward == 1 for reward in valid),
-            num_first_passed=sum(reward == 1 for reward in valid),
-            mean_reward=sum(valid) / len(valid) if valid else None,
-            num_completion_tokens=0,
-            is_admitted=not reason,
-            reason=reason,
+        size = request.size or len(request.episodes)
+        return summaries.of_group(
+            request.task,
+            request.episodes,
+            size=size,
+            admission=admission.decide(request.episodes, size=size),
             manifest=artifact(f"{request.prefix}/group", "group"),
         )
+
+    @activity.defn(name="control.park_group")
+    async def park_group(self, request: ParkGroupRequest) -> ArtifactRef:
+        await self._enter(request)
+        ref = artifact(f"{request.group.episode.prefix}/parked-{len(self.parked)}", "parked")
+        self.parked[ref.key] = ParkedGroup(group=request.group, episodes=request.episodes)
+        return ref
+
+    @activity.defn(name="control.load_parked")
+    async def load_parked(self, request: LoadParkedRequest) -> ParkedGroup:
+        await self._enter(request)
+        return self.parked[request.parked.key]
 
     @activity.defn(name="control.write_report")
     async def write_report(self, request: WriteReportRequest) -> ArtifactRef:
@@ -153,8 +172,13 @@ class FakeActivities:
 
     @activity.defn(name="episode.take_turns")
     async def take_turns(self, request: TakeTurnsRequest) -> TakeTurnsResult:
-        await self._enter(request)
         done = min(request.head.num_turns + request.max_turns, self.turns_per_episode)
+        try:
+            await self._enter(request)
+        except asyncio.CancelledError:
+            if not self.ends_softly:
+                raise
+            done = min(request.head.num_turns + 1, done)
         version = request.episode.policy.version
         return TakeTurnsResult(
             head=TurnHead(num_turns=done, digest=f"d{done}"),

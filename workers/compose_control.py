@@ -6,6 +6,8 @@ from typing import Any
 
 from temporalio.client import Client
 
+from loopwright.activities.control.load_parked import LoadParked
+from loopwright.activities.control.park_group import ParkGroup
 from loopwright.activities.control.score_group import ScoreGroup
 from loopwright.activities.control.select_tasks import select_tasks
 from loopwright.activities.control.write_report import WriteReport
@@ -18,4 +20,10 @@ async def compose(
 ) -> list[Callable[..., Any]]:
     """Build the activities of the control pool."""
     store = open_store(settings)
-    return [select_tasks, ScoreGroup(store).score_group, WriteReport(store).write_report]
+    return [
+        select_tasks,
+        ScoreGroup(store).score_group,
+        ParkGroup(store).park_group,
+        LoadParked(store).load_parked,
+        WriteReport(store).write_report,
+    ]

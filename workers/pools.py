@@ -22,6 +22,8 @@ POOLS: Mapping[Pool, PoolSpec] = {
         activities=(
             f"{_ACTIVITIES}.control.select_tasks:select_tasks",
             f"{_ACTIVITIES}.control.score_group:ScoreGroup.score_group",
+            f"{_ACTIVITIES}.control.park_group:ParkGroup.park_group",
+            f"{_ACTIVITIES}.control.load_parked:LoadParked.load_parked",
             f"{_ACTIVITIES}.control.write_report:WriteReport.write_report",
         ),
         workflows=(

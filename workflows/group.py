@@ -1,14 +1,26 @@
 """One group: the G episodes of one task, scored together."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from temporalio import workflow
 from temporalio.common import TypedSearchAttributes
-from temporalio.exceptions import ChildWorkflowError
+from temporalio.exceptions import ApplicationError, ChildWorkflowError
+from temporalio.workflow import HandlerUnfinishedPolicy
 
 from loopwright.contracts import activities, ids, queues
 from loopwright.contracts.episodes import EpisodeInput, EpisodeResult
-from loopwright.contracts.groups import GroupInput, GroupResult, ScoreGroupRequest
+from loopwright.contracts.groups import (
+    GroupInput,
+    GroupResult,
+    LoadParkedRequest,
+    ParkedRef,
+    ParkGroupRequest,
+    ScoreGroupRequest,
+)
 from loopwright.contracts.turns import StopReason
-from loopwright.core import seeds, summaries
+from loopwright.core import replacement, seeds, summaries
+from loopwright.core.admission import Admission
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
@@ -16,10 +28,13 @@ with workflow.unsafe.imports_passed_through():
         all_of,
         failure_of,
         is_cancellation,
+        raise_if_cancelled,
         until_cancelled,
     )
     from loopwright.workflows.episode import EpisodeWorkflow
     from loopwright.workflows.options import call, temporal_priority
+
+EpisodeHandle = workflow.ChildWorkflowHandle[EpisodeWorkflow, EpisodeResult]
 
 
 @workflow.defn(name=ids.GROUP)
@@ -27,36 +42,84 @@ class GroupWorkflow:
     """Durable life of one group, ``.../task/T``.
 
     The unit of baseline and of admission. An episode that fails takes none of its siblings with
-    it; the group ends with what it has, and the score says whether that is enough. One that is
-    cancelled ends unscored, with the outcomes of its episodes.
+    it: a fresh one, with the next free index, replaces it while the budget lasts, and the score
+    says whether what the group has then is enough. One that is cancelled is not replaced.
+
+    A group that is parked ends at once, with the outcomes it has and the turns that the others
+    reached; started again under its id, it goes on with those. One that is cancelled ends
+    unscored, with the outcomes of its episodes.
     """
+
+    @workflow.init
+    def __init__(self, group: GroupInput) -> None:
+        self._group = group
+        self._num_begun = 0
+        """Episodes begun, in this run or before it was parked; the next free index."""
+        self._ended: dict[int, EpisodeResult] = {}
+        self._parked: dict[int, EpisodeResult] = {}
+        self._open: dict[int, EpisodeHandle] = {}
+        self._is_parking = False
 
     @workflow.run
     async def run(self, group: GroupInput) -> GroupResult:
         """Run the episodes, then score them."""
-        self._group = group
-        episodes = await self._run_episodes()
-        if workflow.cancellation_reason() is None:
-            with until_cancelled():
-                return await self._score(episodes)
-        reason = "the group was cancelled"
-        return summaries.of_group(group.episode.task, episodes, reason=reason, manifest=None)
+        with until_cancelled():
+            await self._load_parked()
+            await self._run_episodes()
+            raise_if_cancelled()
+            return await (self._score() if self._is_whole() else self._park())
+        return self._cancelled()
 
-    async def _run_episodes(self) -> list[EpisodeResult]:
-        found = await all_of(self._run_episode(i) for i in range(self._group.size))
-        return [episode or _cancelled(index) for index, episode in enumerate(found)]
+    async def _load_parked(self) -> None:
+        """Go on where the group stood when it was parked, if it was."""
+        now = self._group
+        if now.parked is None:
+            return
+        found = await call(
+            activities.load_parked,
+            LoadParkedRequest(parked=now.parked),
+            summary=f"go on with {now.episode.task.task_id}",
+        )
+        episode = found.group.episode.model_copy(update={"priority": now.episode.priority})
+        self._group = found.group.model_copy(
+            update={"iteration": now.iteration, "episode": episode}
+        )
+        self._num_begun = len(found.episodes)
+        for each in found.episodes:
+            self._keep(each)
+
+    async def _run_episodes(self) -> None:
+        await all_of(self._run_member(index) for index in (*self._parked, *self._due()))
+
+    def _due(self) -> Sequence[int]:
+        """Take the indices of the episodes that are to begin now: all at first, then fresh ones."""
+        if self._is_parking:
+            return ()
+        due = range(self._num_begun, self._num_wanted())
+        self._num_begun = max(self._num_begun, due.stop)
+        return due
+
+    def _num_wanted(self) -> int:
+        return replacement.num_wanted(
+            self._ended.values(),
+            size=self._group.size,
+            max_replacements=self._group.max_replacements,
+        )
+
+    async def _run_member(self, index: int) -> None:
+        """Run an episode to its end, and those that its failure calls for."""
+        while not self._is_settled(index):
+            self._keep(await self._run_episode(index))
+        await all_of(self._run_member(fresh) for fresh in self._due())
+
+    def _is_settled(self, index: int) -> bool:
+        """Tell whether an episode is not to run now; one that was parked alone goes on at once."""
+        return index in self._ended or (self._is_parking and index in self._parked)
 
     async def _run_episode(self, index: int) -> EpisodeResult:
-        common = self._group.episode
-        episode = common.model_copy(
-            update={
-                "prefix": ids.episode_path(common.prefix, index),
-                "index": index,
-                "seed": seeds.derive(common.seed, index),
-            }
-        )
+        episode = self._episode(index)
         try:
-            return await workflow.execute_child_workflow(
+            handle = await workflow.start_child_workflow(
                 EpisodeWorkflow.run,
                 episode,
                 id=ids.episode_path(workflow.info().workflow_id, index),
@@ -66,13 +129,45 @@ class GroupWorkflow:
                 static_summary=self._summary(episode),
                 priority=temporal_priority(episode.priority),
             )
+            self._open[index] = handle
+            if self._is_parking:
+                await _park_episode(handle)
+            return await handle
         except ChildWorkflowError as error:
             if is_cancellation(error) and workflow.cancellation_reason() is not None:
                 raise
             return _lost_to(error, index)
+        finally:
+            self._open.pop(index, None)
 
-    async def _score(self, episodes: list[EpisodeResult]) -> GroupResult:
+    def _episode(self, index: int) -> EpisodeInput:
+        common, parked = self._group.episode, self._parked.get(index)
+        return common.model_copy(
+            update={
+                "prefix": ids.episode_path(common.prefix, index),
+                "index": index,
+                "seed": seeds.derive(common.seed, index),
+                "resume_from": parked.head if parked else None,
+            }
+        )
+
+    def _keep(self, episode: EpisodeResult) -> None:
+        """Remember how an episode ended, or how far it came."""
+        known = self._parked.pop(episode.index, None)
+        if episode.status != "parked":
+            self._ended[episode.index] = episode
+        elif known is not None and known.head == episode.head:
+            self._parked[episode.index] = known
+        else:
+            self._parked[episode.index] = episode
+
+    def _is_whole(self) -> bool:
+        """Tell whether every episode that the group is to have has ended."""
+        return len(self._ended) >= self._num_wanted()
+
+    async def _score(self) -> GroupResult:
         task = self._group.episode.task
+        episodes = [self._ended[index] for index in range(self._num_begun)]
         return await call(
             activities.score_group,
             ScoreGroupRequest(
@@ -80,9 +175,40 @@ class GroupWorkflow:
                 task=task,
                 advantage=self._group.advantage,
                 episodes=tuple(episodes),
+                size=self._group.size,
             ),
             summary=f"score {len(episodes)} episodes of {task.task_id}",
             priority=self._group.episode.priority,
+        )
+
+    async def _park(self) -> GroupResult:
+        """Store where the group stands."""
+        task, known = self._group.episode.task, self._ended | self._parked
+        episodes = [known[index] for index in range(self._num_begun)]
+        artifact = await call(
+            activities.park_group,
+            ParkGroupRequest(group=self._group, episodes=tuple(episodes)),
+            summary=f"park {task.task_id} with {len(self._parked)} episodes under way",
+            priority=self._group.episode.priority,
+        )
+        result = summaries.of_group(
+            task, episodes, size=self._group.size, admission=Admission("the group is parked")
+        )
+        parked = ParkedRef(
+            task=task,
+            group_id=workflow.info().workflow_id,
+            artifact=artifact,
+            oldest_version=result.oldest_version,
+        )
+        return result.model_copy(update={"parked": parked})
+
+    def _cancelled(self) -> GroupResult:
+        size = self._group.size
+        indices = range(max(self._num_begun, size))
+        episodes = [self._ended.get(index) or _cancelled(index) for index in indices]
+        admission = Admission("the group was cancelled")
+        return summaries.of_group(
+            self._group.episode.task, episodes, size=size, admission=admission
         )
 
     def _search_attributes(self) -> TypedSearchAttributes:
@@ -95,6 +221,18 @@ class GroupWorkflow:
 
     def _summary(self, episode: EpisodeInput) -> str:
         return f"{episode.kind} of {episode.task.task_id}, policy version {episode.policy.version}"
+
+    @workflow.signal(unfinished_policy=HandlerUnfinishedPolicy.ABANDON)
+    async def park(self) -> None:
+        """End at once, for a later iteration to go on with; a whole group is scored instead."""
+        self._is_parking = True
+        await all_of(_park_episode(handle) for handle in list(self._open.values()))
+
+
+async def _park_episode(handle: EpisodeHandle) -> None:
+    """Ask an episode to park; one that has just ended needs no asking."""
+    with suppress(ApplicationError):
+        await handle.signal(EpisodeWorkflow.park)
 
 
 def _cancelled(index: int) -> EpisodeResult:

@@ -14,6 +14,9 @@ from loopwright.contracts.configs import Profile
 from loopwright.contracts.episodes import EpisodeKind, Priority
 from loopwright.contracts.failures import NON_RETRYABLE_TYPES
 
+_ABRUPT = workflow.ActivityCancellationType.TRY_CANCEL
+_SOFT = workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
@@ -53,6 +56,8 @@ class Options:
     heartbeats: bool = False
     schedule_to_close: timedelta | None = None
     """Bound of all attempts together, waiting included; only where giving up does no harm."""
+    ends_softly: bool = False
+    """Whether a cancelled one is waited for: it ends what it is at and tells where it stands."""
 
 
 def _options(minutes: float, queue: str | None, *, heartbeats: bool = False) -> Options:
@@ -63,8 +68,12 @@ def _options(minutes: float, queue: str | None, *, heartbeats: bool = False) -> 
 TABLE: dict[str, Options] = {
     "control.select_tasks": _options(1, queues.CONTROL),
     "control.score_group": _options(1, queues.CONTROL),
+    "control.park_group": _options(1, queues.CONTROL),
+    "control.load_parked": _options(1, queues.CONTROL),
     "control.write_report": _options(5, queues.CONTROL),
-    "episode.take_turns": _options(30, queues.EPISODE, heartbeats=True),
+    "episode.take_turns": Options(
+        timedelta(minutes=30), queues.EPISODE, heartbeats=True, ends_softly=True
+    ),
     "episode.grade_episode": _options(10, queues.EPISODE, heartbeats=True),
     "engine.acquire_lease": _options(1, None),
     "engine.release_lease": Options(timedelta(minutes=1), schedule_to_close=timedelta(minutes=10)),
@@ -111,6 +120,7 @@ async def call(
         schedule_to_start_timeout=schedule_to_start,
         heartbeat_timeout=HEARTBEAT_TIMEOUT[profile] if options.heartbeats else None,
         retry_policy=RETRY,
+        cancellation_type=_SOFT if options.ends_softly else _ABRUPT,
         summary=summary,
         priority=temporal_priority(priority),
     )

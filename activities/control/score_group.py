@@ -17,11 +17,13 @@ class ScoreGroup:
     @activity.defn(name="control.score_group")
     def score_group(self, request: ScoreGroupRequest) -> GroupResult:
         """Compute advantages and admission; the same request gives the same manifest."""
+        size = request.size or len(request.episodes)
         rewards = [episode.reward for episode in request.episodes]
         manifest = GroupManifest(
             task=request.task,
             episodes=request.episodes,
             advantages=tuple(advantages.of_group(rewards, request.advantage)),
+            size=size,
         )
         ref = keep(
             self._store,
@@ -32,5 +34,9 @@ class ScoreGroup:
             kind="group",
         )
         return summaries.of_group(
-            request.task, request.episodes, reason=admission.refusal(rewards), manifest=ref
+            request.task,
+            request.episodes,
+            size=size,
+            admission=admission.decide(request.episodes, size=size),
+            manifest=ref,
         )

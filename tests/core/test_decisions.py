@@ -1,4 +1,4 @@
-"""Admission, budgets, task selection, stopping, status, totals, seeds and ids."""
+"""Budgets, task selection, stopping, status, totals, seeds and ids."""
 
 import pytest
 
@@ -11,29 +11,12 @@ from loopwright.contracts.iterations import LoopPhase, LoopStatus
 from loopwright.contracts.policies import SamplingParams
 from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.turns import StopReason
-from loopwright.core import admission, budgets, curriculum, seeds, stopping, summaries
+from loopwright.core import budgets, curriculum, seeds, stopping, summaries
+from loopwright.core.admission import Admission
 from loopwright.core.loop_status import loop_status
 
 SAMPLING = SamplingParams(max_tokens=50)
 BUDGETS = EpisodeConfig(max_turns=2, max_tokens=100)
-
-
-@pytest.mark.parametrize(
-    ("rewards", "reason"),
-    [
-        ([0.0, 1.0, 0.0, 1.0], ""),
-        ([0.0, 1.0, 1.0, None], ""),
-        ([0.0, 1.0, None, None], "too few valid"),
-        ([1.0, None], "too few valid"),
-        ([1.0, 1.0, 1.0, 1.0], "no signal"),
-        ([None, None], "too few valid"),
-    ],
-)
-def test_group_needs_enough_valid_and_different_rewards(
-    rewards: list[float | None], reason: str
-) -> None:
-    assert admission.refusal(rewards).startswith(reason)
-    assert bool(admission.refusal(rewards)) == bool(reason)
 
 
 @pytest.mark.parametrize(("prompt", "left"), [(10, 50), (60, 40), (100, 0), (130, 0)])
@@ -177,11 +160,24 @@ def test_cancelled_episodes_are_neither_failed_nor_lost() -> None:
     )
     failed = EpisodeResult(index=1, status="failed", stop_reason=StopReason.FAILED)
     cancelled = EpisodeResult(index=2, status="cancelled", stop_reason=StopReason.CANCELLED)
-    group = summaries.of_group(task, [graded, failed, cancelled], reason="", manifest=None)
+    group = summaries.of_group(task, [graded, failed, cancelled], size=3, admission=Admission())
     assert (group.num_episodes, group.num_valid, group.num_passed) == (3, 1, 1)
     totals = summaries.total([group], num_asked=4)
     assert (totals.num_failed, totals.num_cancelled, totals.num_lost) == (1, 1, 1)
     assert totals.mean_reward == 1.0
+
+
+def test_replaced_episode_is_counted_beside_those_asked_for() -> None:
+    task = TaskRef(environment="e", task_id="t")
+    failed = EpisodeResult(index=0, status="failed", stop_reason=StopReason.FAILED)
+    graded = [
+        EpisodeResult(index=i, status="graded", stop_reason=StopReason.COMPLETED, reward=1.0)
+        for i in (1, 2)
+    ]
+    group = summaries.of_group(task, [failed, *graded], size=2, admission=Admission())
+    assert (group.num_episodes, group.num_valid, group.num_replaced) == (3, 2, 1)
+    totals = summaries.total([group], num_asked=2)
+    assert (totals.num_episodes, totals.num_failed, totals.num_lost) == (3, 1, 0)
 
 
 def test_interval_of_a_share_ends_where_shares_do() -> None:

@@ -1,51 +1,17 @@
 """Episodes and groups inside a loop: what fails, what is repeated, what is counted."""
 
 import asyncio
-import uuid
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
-from loopwright.contracts import ids, queues
-from loopwright.contracts.configs import EnvironmentConfig, EpisodeConfig, EvaluationConfig
-from loopwright.contracts.episodes import EpisodeInput, EpisodeResult
-from loopwright.contracts.policies import CheckpointRef, PolicyVersion, SamplingParams
-from loopwright.contracts.tasks import TaskRef
+from loopwright.contracts.configs import EvaluationConfig
 from loopwright.contracts.turns import TurnHead
-from tests.fakes import FakeActivities, artifact
+from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
-
-
-def episode_input(**changes: Any) -> EpisodeInput:
-    base = EpisodeInput(
-        prefix="loop/x/uid/iteration/000001/task/t/episode/0",
-        kind="training",
-        task=TaskRef(environment="program_steps", task_id="t"),
-        environment=EnvironmentConfig(),
-        index=0,
-        checkpoint=CheckpointRef(
-            policy=PolicyVersion(policy_id="x", version=3), manifest=artifact("m")
-        ),
-        engine="main",
-        sampling=SamplingParams(),
-        budgets=EpisodeConfig(max_turns=3, turns_per_activity=1),
-        seed=1,
-    )
-    return base.model_copy(update=changes)
-
-
-async def run_episode(client: Client, episode: EpisodeInput) -> EpisodeResult:
-    result: EpisodeResult = await client.execute_workflow(
-        ids.EPISODE,
-        episode,
-        id=f"episode-{uuid.uuid4()}",
-        task_queue=queues.EPISODE,
-        result_type=EpisodeResult,
-    )
-    return result
+from tests.workflows.inputs import episode_input, run_episode, start_episode
 
 
 async def test_episode_takes_one_activity_a_chunk_and_goes_on_from_its_head(
@@ -164,13 +130,7 @@ async def test_heartbeat_timeout_follows_the_profile(
     client: Client, fakes: FakeActivities, profile: str
 ) -> None:
     expected = {"embedded": timedelta(seconds=20), "cluster": timedelta(seconds=120)}
-    handle = await client.start_workflow(
-        ids.EPISODE,
-        episode_input(profile=profile),
-        id=f"episode-{uuid.uuid4()}",
-        task_queue=queues.EPISODE,
-        result_type=EpisodeResult,
-    )
+    handle = await start_episode(client, episode_input(profile=profile))
     await handle.result()
     scheduled = [
         event.activity_task_scheduled_event_attributes

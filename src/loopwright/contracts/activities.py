@@ -16,7 +16,13 @@ from loopwright.contracts.episodes import (
     TakeTurnsRequest,
     TakeTurnsResult,
 )
-from loopwright.contracts.groups import GroupResult, ScoreGroupRequest
+from loopwright.contracts.groups import (
+    GroupResult,
+    LoadParkedRequest,
+    ParkedGroup,
+    ParkGroupRequest,
+    ScoreGroupRequest,
+)
 from loopwright.contracts.iterations import (
     SelectTasksRequest,
     SelectTasksResult,
@@ -41,6 +47,18 @@ async def select_tasks(request: SelectTasksRequest) -> SelectTasksResult:
 @activity.defn(name="control.score_group")
 async def score_group(request: ScoreGroupRequest) -> GroupResult:
     """Turn a group's rewards into advantages and store its manifest."""
+    raise NotImplementedError
+
+
+@activity.defn(name="control.park_group")
+async def park_group(request: ParkGroupRequest) -> ArtifactRef:
+    """Store where a group stands, so that a later iteration can go on with it."""
+    raise NotImplementedError
+
+
+@activity.defn(name="control.load_parked")
+async def load_parked(request: LoadParkedRequest) -> ParkedGroup:
+    """Read where a parked group stands."""
     raise NotImplementedError
 
 

@@ -5,7 +5,15 @@ from typing import Literal
 from loopwright.contracts.base import Contract
 
 ArtifactKind = Literal[
-    "turn", "trajectory", "group", "batch", "checkpoint", "report", "workspace", "task"
+    "turn",
+    "trajectory",
+    "group",
+    "parked",
+    "batch",
+    "checkpoint",
+    "report",
+    "workspace",
+    "task",
 ]
 
 

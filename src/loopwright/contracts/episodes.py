@@ -106,7 +106,7 @@ class EpisodeFailure(Contract):
     message: str
 
 
-EpisodeStatus = Literal["graded", "truncated", "failed", "cancelled"]
+EpisodeStatus = Literal["graded", "truncated", "failed", "cancelled", "parked"]
 
 
 class EpisodeResult(Contract):
@@ -126,6 +126,8 @@ class EpisodeResult(Contract):
     policy_span: PolicySpan | None = None
     trajectory: ArtifactRef | None = None
     failure: EpisodeFailure | None = None
+    head: TurnHead | None = None
+    """Where a parked episode goes on."""
 
 
 class TakeTurnsRequest(Contract):

@@ -36,6 +36,7 @@ class StopReason(StrEnum):
     PARSE_ERROR = "parse_error"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    PARKED = "parked"
 
     @property
     def is_truncated(self) -> bool:
