@@ -25,6 +25,8 @@ async def temporal() -> AsyncIterator[WorkflowEnvironment]:
     arguments = ["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"]
     arguments += ["--dynamic-config-value", "history.transferProcessorMaxPollRPS=200"]
     arguments += ["--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="0s"']
+    # Timers and pauses between attempts end when they are due, not up to a second later.
+    arguments += ["--dynamic-config-value", 'history.timerProcessorMaxTimeShift="1ms"']
     for setting in ("system.enableCancelActivityWorkerCommand", "frontend.WorkerCommandsEnabled"):
         arguments += ["--dynamic-config-value", f"{setting}=true"]
     for name, kind in search_attributes().items():

@@ -16,8 +16,8 @@ from temporalio.exceptions import (
     is_cancelled_exception,
 )
 
-from loopwright.contracts import failures
 from loopwright.contracts.episodes import EpisodeFailure
+from loopwright.contracts.failures import row_of
 
 Result = TypeVar("Result")
 
@@ -55,7 +55,8 @@ def raise_if_cancelled() -> None:
 
 def is_cancellation(error: BaseException) -> bool:
     """Tell whether a cancellation, and nothing else, is behind ``error``."""
-    return is_cancelled_exception(error) or isinstance(_root(error), CancelledError)
+    *_, root = _causes(error)
+    return is_cancelled_exception(error) or isinstance(root, CancelledError)
 
 
 def is_unserved(error: ActivityError) -> bool:
@@ -65,11 +66,15 @@ def is_unserved(error: ActivityError) -> bool:
 
 
 def failure_of(error: BaseException) -> EpisodeFailure:
-    """Name the failure behind ``error``, with its owner."""
-    root = _root(error)
-    name = (root.type if isinstance(root, ApplicationError) else None) or type(root).__name__
-    known = getattr(failures, name, failures.LoopError)
-    return EpisodeFailure(owner=known.owner, type=name, message=str(root)[:500])
+    """Name the failure behind ``error``, with its owner: the first that was given a type.
+
+    What stands behind that one is for the logs.
+    """
+    *_, root = causes = list(_causes(error))
+    typed = (each for each in causes if isinstance(each, ApplicationError) and each.type)
+    found = next(typed, root)
+    name = (found.type if isinstance(found, ApplicationError) else None) or type(found).__name__
+    return EpisodeFailure(owner=row_of(name).owner, type=name, message=str(found)[:500])
 
 
 def _outcome(child: asyncio.Future[Result]) -> Result | None:
@@ -81,8 +86,9 @@ def _outcome(child: asyncio.Future[Result]) -> Result | None:
         raise
 
 
-def _root(error: BaseException) -> BaseException:
-    """Follow the causes to the first one."""
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Give ``error`` and what is behind it, the first cause last."""
+    yield error
     while isinstance(error, FailureError) and error.cause is not None:
         error = error.cause
-    return error
+        yield error

@@ -44,18 +44,18 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one activity is called.
-
-    What it waits for a worker is bounded only where the caller asks again (``Patience``): a
-    platform that was off goes on where it was.
-    """
+    """How one activity is called."""
 
     start_to_close: timedelta
     queue: str | None = None
     """None where the caller names it."""
     heartbeats: bool = False
-    schedule_to_close: timedelta | None = None
-    """Bound of all attempts together, waiting included; only where giving up does no harm."""
+    schedule_to_close: timedelta = timedelta(days=30)
+    """Bound of all attempts together, waiting included: a platform that was off goes on within it.
+
+    Short where giving up does no harm. Where a worker may not exist, the caller bounds the wait for
+    one and asks again (``Patience``).
+    """
     ends_softly: bool = False
     """Whether a cancelled one is waited for: it ends what it is at and tells where it stands."""
 
@@ -83,19 +83,18 @@ TABLE: dict[str, Options] = {
     "trainer.train_step": _options(24 * 60, queues.TRAINER, heartbeats=True),
 }
 
-MAX_ATTEMPTS = 500
-"""Two hours of failures in a row; an attempt begins only where there is a worker.
-
-Failures with a smaller budget have it in ``contracts.failures``.
-"""
-
 RETRY = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     backoff_coefficient=2.0,
-    maximum_interval=timedelta(seconds=15),
-    maximum_attempts=MAX_ATTEMPTS,
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=0,
     non_retryable_error_types=list(NON_RETRYABLE_TYPES),
 )
+"""Attempts have no bound of their own: those that a dying worker or server takes cost nothing.
+
+``contracts.failures`` bounds failures by their type, and attempts that are lost; the pauses here
+follow lost attempts, failures have their own.
+"""
 
 
 async def call(
