@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from types import TracebackType
+from typing import Self
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -32,7 +34,10 @@ def is_history_full() -> bool:
 
 
 class EngineLease:
-    """One engine serves one policy at a time; the holder is this workflow."""
+    """One engine serves one policy at a time; the holder is this workflow.
+
+    A context manager, which gives the engine back at its end.
+    """
 
     def __init__(
         self, engine: str, profile: Profile, *, is_known: bool, patience: Patience | None = None
@@ -51,6 +56,23 @@ class EngineLease:
         self._is_known = is_known
         self._patience = patience or Patience()
         self.is_held = False
+
+    async def __aenter__(self) -> Self:
+        """Hold nothing yet."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give the engine back, except where Python collects a workflow that its worker forgot.
+
+        That happens outside of the workflow, which goes on elsewhere.
+        """
+        if kind is not GeneratorExit:
+            await self.release()
 
     async def acquire(
         self,

@@ -82,7 +82,7 @@ class LoopWorkflow:
     @workflow.run
     async def run(self, loop: LoopInput) -> LoopResult:
         """Run the iterations asked for, between an evaluation before and one after."""
-        try:
+        async with self._lease:
             await self._import_policy()
             await self._evaluate_base()
             while not self._is_over():
@@ -91,8 +91,6 @@ class LoopWorkflow:
                 await self._run_iterations()
                 await self._continue_as_new_if_long()
             await self._evaluate_final()
-        finally:
-            await self._lease.release()
         self._show("ended")
         return self._result()
 

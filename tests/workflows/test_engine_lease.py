@@ -1,6 +1,8 @@
 """Engines that no worker serves, with fake activities on the real server."""
 
 import asyncio
+import gc
+import sys
 import uuid
 
 import pytest
@@ -35,6 +37,24 @@ class LeaseWorkflow:
             CHECKPOINT, on_wait=told.append, is_given_up=lambda: len(told) >= max_tries
         )
         return [*told, "held"] if lease.is_held else told
+
+
+@workflow.defn(sandboxed=False)
+class HoldWorkflow:
+    """Holds an engine until it is let go."""
+
+    def __init__(self) -> None:
+        self._lets_go = False
+
+    @workflow.run
+    async def run(self) -> None:
+        async with EngineLease("main", "embedded", is_known=True) as lease:
+            await lease.acquire(CHECKPOINT, on_wait=lambda _: None, is_given_up=lambda: False)
+            await workflow.wait_condition(lambda: self._lets_go)
+
+    @workflow.signal
+    def let_go(self) -> None:
+        self._lets_go = True
 
 
 async def wait_for_engine(
@@ -82,3 +102,31 @@ async def test_loop_shows_that_nobody_serves_its_engine_and_can_be_stopped(clien
     assert (state.phase, state.detail) == ("waiting_for_engine", "no worker serves engine fats")
     await handle.execute_update("stop", StopRequest(now=True))
     assert (await handle.result()).outcome == "stopped"
+
+
+async def test_workflow_that_its_worker_forgets_keeps_the_engine_until_its_own_end(
+    client: Client, fakes: FakeActivities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda what: complaints.append(repr(what.exc_value)))
+    forgetful = Worker(
+        client,
+        task_queue="leases",
+        workflows=[HoldWorkflow],
+        max_cached_workflows=0,
+        disable_safe_workflow_eviction=True,
+    )
+    async with forgetful:
+        handle = await client.start_workflow(
+            HoldWorkflow.run, id=f"lease-{uuid.uuid4()}", task_queue="leases"
+        )
+        while not fakes.counts()["engine.load_policy"]:
+            await asyncio.sleep(0.02)
+        gc.collect()
+        await asyncio.sleep(0)  # what the collection would have set off
+        assert fakes.counts()["engine.release_lease"] == 0
+        await handle.signal(HoldWorkflow.let_go)
+        await handle.result()
+    gc.collect()
+    assert fakes.counts()["engine.release_lease"] == 1
+    assert complaints == []
