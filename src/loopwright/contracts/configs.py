@@ -54,7 +54,7 @@ class IterationConfig(Configuration):
     """Episodes of a group, G."""
     advantage: Literal["grpo", "dr_grpo", "rloo"] = "grpo"
     """Estimator of the group baseline."""
-    max_replacements: int = Field(default=3, ge=0, le=64)
+    max_replacements: int = Field(default=3, ge=0, le=8)
     """Fresh episodes of a group for those that the platform failed; 0 replaces none at all.
 
     One more may replace an episode that its task failed.
