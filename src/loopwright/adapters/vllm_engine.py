@@ -11,12 +11,16 @@ from typing import Annotated, Literal
 import pydantic
 
 from loopwright.adapters.vllm_http import Closing, VllmHttp
+from loopwright.adapters.vllm_metrics import engine_load
 from loopwright.contracts.engines import Completion, GenerateRequest
 from loopwright.contracts.failures import EngineUnavailable
 from loopwright.contracts.policies import VersionSpan
+from loopwright.core.concurrency import EngineLoad
 from loopwright.core.protocols import Engine
 
 _PATH = "/inference/v1/generate"
+# Well below the time for which an answer counts.
+_LOAD_SECONDS = 5.0
 
 # The server writes -9999 for a log probability that is not a number or of probability zero.
 _Logprob = Annotated[float, pydantic.Field(gt=-9999.0, le=1e-4, allow_inf_nan=False)]
@@ -91,6 +95,15 @@ class VllmEngine(Closing, Engine):
             raise EngineUnavailable(f"{self._http.base_url}: not a completion: {error}") from error
         _check_logprobs(choice)
         return _completion(choice, _versions(choice, request))
+
+    async def load(self) -> EngineLoad | None:
+        """Say how busy the server is; None where it keeps no statistics.
+
+        Raises:
+            EngineUnavailable: it does not answer.
+        """
+        content = await self._http.request("GET", "/metrics", total_seconds=_LOAD_SECONDS)
+        return engine_load(content.decode(errors="replace"))
 
     async def close(self) -> None:
         """Close the connections."""

@@ -69,6 +69,8 @@ class GenerateRequest(Contract):
     max_tokens: int = Field(ge=1)
     stop_token_ids: tuple[int, ...]
     seed: int
+    priority_key: int = Field(default=3, ge=1, le=5)
+    """Smaller ones go first where requests wait for the engine."""
 
 
 class Completion(Contract):
@@ -81,3 +83,5 @@ class Completion(Contract):
     finish_reason: str
     """stop or length."""
     version_spans: tuple[VersionSpan, ...]
+    waited_seconds: float = 0.0
+    """Time before the engine was asked; the platform's, not the episode's."""
