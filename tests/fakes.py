@@ -90,6 +90,8 @@ class FakeActivities:
     """Which requests of those wait."""
     ends_softly: bool = True
     """Whether a cancelled take_turns ends its turn and tells so."""
+    num_spares: int = 0
+    """Tasks that there are besides those asked for."""
     calls: list[tuple[str, Any]] = field(default_factory=list)
     parked: dict[str, ParkedGroup] = field(default_factory=dict)
     """Parked groups by the key of their artifact."""
@@ -138,7 +140,11 @@ class FakeActivities:
                 TaskRef(environment=environment.id, task_id=f"t{i}")
                 for environment, count in zip(environments, counts, strict=True)
                 for i in range(count)
-            )
+            ),
+            spares=tuple(
+                TaskRef(environment=environments[0].id, task_id=f"spare{i}")
+                for i in range(min(request.num_spares, self.num_spares))
+            ),
         )
 
     @activity.defn(name="control.score_group")

@@ -1,7 +1,8 @@
 """Run the groups of an iteration or an evaluation, each as a child workflow."""
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from temporalio import workflow
 from temporalio.exceptions import ChildWorkflowError
@@ -9,16 +10,16 @@ from temporalio.exceptions import ChildWorkflowError
 from loopwright.contracts import ids
 from loopwright.contracts.configs import EnvironmentConfig, LoopConfig
 from loopwright.contracts.episodes import EpisodeInput, EpisodeKind, Priority
-from loopwright.contracts.groups import GroupInput, GroupResult
+from loopwright.contracts.groups import GroupInput, GroupResult, ParkedRef
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.tasks import TaskRef
-from loopwright.core import seeds
+from loopwright.core import priorities, seeds
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
     from loopwright.workflows.causes import all_of, failure_of, is_cancellation
     from loopwright.workflows.group import GroupWorkflow
-    from loopwright.workflows.options import PRIORITY_KEY, temporal_priority
+    from loopwright.workflows.options import temporal_priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class FanOut:
     config: LoopConfig
     checkpoint: CheckpointRef
     group_size: int
+    is_ahead: bool = False
+    """Whether the trainer is still busy with earlier work."""
 
     async def run(self, tasks: Sequence[TaskRef]) -> list[GroupResult]:
         """Run a group for each task and give their results in the order of the tasks.
@@ -40,16 +43,24 @@ class FanOut:
         difference to what was asked for is what the caller reports as lost. One that the caller's
         cancellation kept from telling its episodes counts them all as cancelled.
         """
-        found = await all_of(self._run_group(task) for task in tasks)
-        return [group or self._cancelled(task) for task, group in zip(tasks, found, strict=True)]
+        found = await all_of(self.begin(task).task for task in tasks)
+        return [group or self.cancelled(task) for task, group in zip(tasks, found, strict=True)]
 
-    async def _run_group(self, task: TaskRef) -> GroupResult:
-        parent = workflow.info().workflow_id
+    def begin(self, task: TaskRef, parked: ParkedRef | None = None) -> "OpenGroup":
+        """Begin a group, or go on with one that was parked."""
+        group = OpenGroup(ref=task)
+        group.task = asyncio.create_task(self._run_group(group, parked))
+        return group
+
+    async def _run_group(self, group: "OpenGroup", parked: ParkedRef | None) -> GroupResult:
+        task = group.ref
+        path = ids.group_path(workflow.info().workflow_id, task.environment, task.task_id)
+        priority = self._priority(task, is_straggler=parked is not None)
         try:
-            return await workflow.execute_child_workflow(
+            group.handle = await workflow.start_child_workflow(
                 GroupWorkflow.run,
-                self._input(task),
-                id=ids.group_path(parent, task.environment, task.task_id),
+                self._input(task, priority, parked),
+                id=parked.group_id if parked else path,
                 parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
                 search_attributes=search_attributes.at_start(
                     loop_id=self.loop_id,
@@ -58,19 +69,24 @@ class FanOut:
                     task_id=task.task_id,
                 ),
                 static_summary=f"{self.group_size} episodes of {task.task_id}",
-                priority=temporal_priority(self._priority()),
+                priority=temporal_priority(priority),
             )
+            return await group.handle
         except ChildWorkflowError as error:
             if is_cancellation(error) and workflow.cancellation_reason() is not None:
                 raise
+            if is_cancellation(error) and group.is_dropped:
+                return self.cancelled(task)
             return _lost(task, failure_of(error).message)
 
-    def _input(self, task: TaskRef) -> GroupInput:
+    def _input(self, task: TaskRef, priority: Priority, parked: ParkedRef | None) -> GroupInput:
         return GroupInput(
             loop_id=self.loop_id,
             iteration=self.iteration,
             size=self.group_size,
             advantage=self.config.iteration.advantage,
+            max_replacements=self.config.iteration.max_replacements,
+            parked=parked.artifact if parked else None,
             episode=EpisodeInput(
                 prefix=ids.group_path(self.prefix, task.environment, task.task_id),
                 kind=self.kind,
@@ -83,25 +99,46 @@ class FanOut:
                 sampling=self.config.sampling,
                 budgets=self.config.episode,
                 seed=seeds.derive(self.prefix, self.config.seed, task.environment, task.task_id),
-                priority=self._priority(),
+                priority=priority,
                 profile=self.config.profile,
             ),
+        )
+
+    def cancelled(self, task: TaskRef) -> GroupResult:
+        """Give the result of a group whose cancellation kept it from telling its own."""
+        lost = _lost(task, "it was cancelled")
+        size = self.group_size
+        return lost.model_copy(
+            update={"num_episodes": size, "num_cancelled": size, "dropped_by": ""}
         )
 
     def _may_be_newer(self) -> bool:
         """Let a version that is published meanwhile sample what an evaluation must not mix."""
         return self.kind == "training" and self.config.iteration.max_staleness > 0
 
-    def _cancelled(self, task: TaskRef) -> GroupResult:
-        lost = _lost(task, "it was cancelled")
-        size = self.group_size
-        return lost.model_copy(update={"num_episodes": size, "num_cancelled": size})
-
     def _environment(self, task: TaskRef) -> EnvironmentConfig:
         return next(e for e in self.config.environments if e.id == task.environment)
 
-    def _priority(self) -> Priority:
-        return Priority(key=PRIORITY_KEY[self.kind], fairness_key=self.loop_id[:64])
+    def _priority(self, task: TaskRef, *, is_straggler: bool) -> Priority:
+        work = priorities.Work(
+            kind=self.kind,
+            environment=task.environment,
+            phase="ahead" if self.is_ahead else "waited_for",
+            is_straggler=is_straggler,
+        )
+        return priorities.of(work, loop_id=self.loop_id, config=self.config)
+
+
+@dataclass(slots=True)
+class OpenGroup:
+    """A group under way."""
+
+    ref: TaskRef
+    handle: workflow.ChildWorkflowHandle[GroupWorkflow, GroupResult] | None = None
+    """None until its workflow has started."""
+    task: "asyncio.Task[GroupResult]" = field(init=False)
+    is_dropped: bool = False
+    """Whether it was cancelled because it is not needed any more."""
 
 
 def _lost(task: TaskRef, reason: str) -> GroupResult:
@@ -115,5 +152,6 @@ def _lost(task: TaskRef, reason: str) -> GroupResult:
         num_completion_tokens=0,
         is_admitted=False,
         reason=f"the group failed: {reason}"[:500],
+        dropped_by="infra",
         manifest=None,
     )

@@ -4,22 +4,25 @@ from temporalio import workflow
 
 from loopwright.contracts import activities, ids, queues
 from loopwright.contracts.artifacts import ArtifactRef
+from loopwright.contracts.configs import IterationConfig
 from loopwright.contracts.engines import LoadPolicyRequest
-from loopwright.contracts.groups import GroupResult
+from loopwright.contracts.groups import GroupResult, ParkedRef
 from loopwright.contracts.iterations import (
+    Collected,
     IterationInput,
     IterationOutcome,
     IterationResult,
     SelectTasksRequest,
+    SelectTasksResult,
     WriteReportRequest,
 )
 from loopwright.contracts.policies import CheckpointRef
-from loopwright.contracts.tasks import TaskRef
 from loopwright.contracts.training import BuildBatchRequest, TrainStepRequest, TrainStepResult
-from loopwright.core import schedules, seeds, staleness, summaries
+from loopwright.core import run_limits, schedules, seeds, staleness, summaries
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import raise_if_cancelled, until_cancelled
+    from loopwright.workflows.collection import Collection
     from loopwright.workflows.fan_out import FanOut
     from loopwright.workflows.options import call
     from loopwright.workflows.stopwatch import Stopwatch
@@ -48,6 +51,21 @@ class IterationWorkflow:
         )
         self._watch = Stopwatch()
         self._groups: list[GroupResult] = []
+        self._collection = Collection(
+            FanOut(
+                loop_id=iteration.loop_id,
+                iteration=iteration.index,
+                prefix=self._prefix,
+                kind="training",
+                config=iteration.config,
+                checkpoint=iteration.checkpoint,
+                group_size=iteration.config.iteration.group_size,
+                is_ahead=iteration.has_predecessor,
+            ),
+            config=iteration.config.iteration,
+            drops=iteration.drops,
+            on_change=self._show_collection,
+        )
         self._published: TrainStepResult | None = None
 
     @workflow.run
@@ -56,39 +74,48 @@ class IterationWorkflow:
         outcome: IterationOutcome = "stopped"
         report = None
         with until_cancelled():
-            tasks = await self._select_tasks()
-            await self._run_groups(tasks)
+            selected = await self._select_tasks()
+            await self._run_groups(selected)
             await self._wait_for_parent()
             outcome = await self._learn()
             report = await self._write_report()
         return self._result(outcome, report)
 
-    async def _select_tasks(self) -> tuple[TaskRef, ...]:
+    async def _select_tasks(self) -> SelectTasksResult:
+        """Draw what is to begin besides the groups that are carried, and spares for lost ones."""
         config = self._iteration.config
-        selected = await call(
+        num_tasks = run_limits.num_begun(config.iteration) - len(self._carried())
+        return await call(
             activities.select_tasks,
             SelectTasksRequest(
                 environments=config.environments,
                 split="train",
-                num_tasks=config.iteration.num_tasks,
+                num_tasks=num_tasks,
+                num_spares=run_limits.num_spares(config.iteration),
                 seed=seeds.derive(config.seed, "tasks", self._iteration.index),
             ),
-            summary=f"select {config.iteration.num_tasks} tasks",
+            summary=f"select {num_tasks} tasks",
         )
-        return selected.tasks
 
-    async def _run_groups(self, tasks: tuple[TaskRef, ...]) -> None:
-        self._show(f"running {len(tasks)} groups")
+    def _carried(self) -> list[ParkedRef]:
+        """Give the groups to go on with, but for those that would be too old in the end."""
+        least = self._iteration.checkpoint.policy.version + self._iteration.has_predecessor
+        return [
+            ref
+            for ref in self._iteration.carried
+            if not staleness.is_too_old(
+                ref.oldest_version,
+                trained_from=least,
+                max_staleness=self._iteration.config.iteration.max_staleness,
+            )
+        ]
+
+    async def _run_groups(self, selected: SelectTasksResult) -> None:
+        self._show_collection()
         with self._watch.timing("rollout"):
-            self._groups = await FanOut(
-                loop_id=self._iteration.loop_id,
-                iteration=self._iteration.index,
-                prefix=self._prefix,
-                kind="training",
-                config=self._iteration.config,
-                checkpoint=self._iteration.checkpoint,
-                group_size=self._iteration.config.iteration.group_size,
-            ).run(tasks)
+            self._groups = await self._collection.run(
+                selected.tasks, selected.spares, self._carried()
+            )
         raise_if_cancelled()
 
     async def _wait_for_parent(self) -> None:
@@ -96,7 +123,8 @@ class IterationWorkflow:
         if self._iteration.config.iteration.max_staleness == 0:
             return
         loop = workflow.get_external_workflow_handle(self._iteration.holder)
-        await loop.signal(COLLECTED, self._iteration.index)
+        parked = tuple(group.parked for group in self._groups if group.parked is not None)
+        await loop.signal(COLLECTED, Collected(index=self._iteration.index, parked=parked))
         with self._watch.timing("wait"):
             self._show("waiting for the version to learn from")
             await workflow.wait_condition(lambda: self._parent is not None)
@@ -189,8 +217,9 @@ class IterationWorkflow:
         )
 
     def _result(self, outcome: IterationOutcome, report: ArtifactRef | None) -> IterationResult:
-        groups, config = self._groups, self._iteration.config.iteration
-        totals = summaries.total(groups, num_asked=len(groups) * config.group_size)
+        groups = [group for group in self._groups if group.parked is None]
+        size, drops = self._iteration.config.iteration.group_size, self._collection.drops
+        totals = summaries.total(groups, num_asked=summaries.num_asked(groups, size=size))
         published = self._published
         checkpoint = published.checkpoint if published else self._newest()
         too_old = [group for group in groups if group.is_admitted and self._is_too_old(group)]
@@ -204,6 +233,9 @@ class IterationWorkflow:
             num_cancelled=totals.num_cancelled,
             num_lost=totals.num_lost,
             num_groups=len(groups),
+            num_carried=len(self._groups) - len(groups),
+            num_skipped_tasks=drops.num_skipped_tasks - self._iteration.drops.num_skipped_tasks,
+            num_infra_drops_in_a_row=drops.num_infra_drops_in_a_row,
             num_admitted=totals.num_admitted - len(too_old),
             num_too_old=len(too_old),
             pass_rate=totals.pass_rate,
@@ -219,6 +251,27 @@ class IterationWorkflow:
     def learn_from(self, checkpoint: CheckpointRef) -> None:
         """Take the version that the iteration before has made."""
         self._parent = checkpoint
+
+    @workflow.signal
+    def configure(self, config: IterationConfig) -> None:
+        """Follow what the loop was told: how many groups are open at once, and the limits."""
+        self._collection.config = config
+
+    def _show_collection(self) -> None:
+        """Tell in the Web UI how far the groups are."""
+        now = self._collection
+        counts = f"{now.num_scored} groups scored, {now.num_open} under way, {now.num_waiting} wait"
+        silent = (
+            f"\n\n**Nothing has ended for {now.config.watchdog_seconds:g} seconds.** Look at the "
+            "workflows under way, or at `loopwright status`."
+            if now.is_silent
+            else ""
+        )
+        lost = [
+            f"- {group.task.task_id}: {group.reason}" for group in now.ended if group.dropped_by
+        ]
+        losses = "\n".join(["\n\nNot admitted:", *lost[-10:]]) if lost else ""
+        self._show(f"collecting: {counts}{silent}{losses}")
 
     def _show(self, phase: str) -> None:
         workflow.set_current_details(f"**Iteration {self._iteration.index}**: {phase}")

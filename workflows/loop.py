@@ -11,7 +11,9 @@ from loopwright.contracts import activities, ids
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.evaluations import EvaluateRequest, EvaluationResult
 from loopwright.contracts.failures import LoopError, UserError
+from loopwright.contracts.groups import DropCounts
 from loopwright.contracts.iterations import (
+    Collected,
     IterationResult,
     LoopInput,
     LoopPhase,
@@ -156,7 +158,9 @@ class LoopWorkflow:
 
     async def _start_iteration(self, num_open: int) -> IterationHandle:
         self._show_iterations(num_open + 1)
-        return await start_iteration(self._loop, self._state, num_open=num_open)
+        state = self._state
+        self._update_state(parked=())
+        return await start_iteration(self._loop, state, num_open=num_open)
 
     async def _finish_iteration(self, result: IterationResult) -> CheckpointRef:
         self._record(result)
@@ -254,7 +258,11 @@ class LoopWorkflow:
         self._update_state(
             checkpoint=result.checkpoint,
             num_done=result.index,
-            results=(*self._state.results, row)[-loop_bounds.ITERATIONS_PER_RUN :],
+            drops=DropCounts(
+                num_skipped_tasks=self._state.drops.num_skipped_tasks + result.num_skipped_tasks,
+                num_infra_drops_in_a_row=result.num_infra_drops_in_a_row,
+            ),
+            results=(*self._state.results, row)[-loop_bounds.KEPT_RESULTS :],
         )
         self._count(result.num_episodes, result.num_lost)
 
@@ -441,6 +449,8 @@ class LoopWorkflow:
         """Change keys of the configuration; children that start later follow it."""
         self._config = steering.changed(self._config, request.changes)
         self._loop = self._loop.model_copy(update={"config": self._config})
+        if self._pipeline is not None:
+            await self._pipeline.configure(self._config.iteration)
         if "num_iterations" in request.changes:
             self._update_state(num_requested=self._config.num_iterations)
         return self._config
@@ -459,8 +469,9 @@ class LoopWorkflow:
         return self._config
 
     @workflow.signal(name=COLLECTED)
-    def collected(self, index: int) -> None:
+    def collected(self, collected: Collected) -> None:
         """Let another iteration collect: this one has its groups."""
+        self._update_state(parked=(*self._state.parked, *collected.parked))
         if self._pipeline is not None:
             self._pipeline.num_collected += 1
 

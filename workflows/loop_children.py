@@ -38,6 +38,8 @@ async def start_iteration(loop: LoopInput, state: LoopState, *, num_open: int) -
             config=loop.config,
             checkpoint=_checkpoint(state),
             holder=workflow.info().workflow_id,
+            carried=state.parked,
+            drops=state.drops,
             has_predecessor=num_open > 0,
         ),
         id=ids.iteration_path(workflow.info().workflow_id, index),

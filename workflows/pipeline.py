@@ -3,16 +3,19 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
+from loopwright.contracts.configs import IterationConfig
 from loopwright.contracts.iterations import IterationResult
 from loopwright.contracts.policies import CheckpointRef
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import all_of
-    from loopwright.workflows.iteration import LEARN_FROM
+    from loopwright.workflows.iteration import LEARN_FROM, IterationWorkflow
     from loopwright.workflows.loop_children import IterationHandle
 
 
@@ -59,6 +62,12 @@ class Pipeline:
     async def _start_if_due(self) -> None:
         if self._is_due():
             self._open.append(await self.start(len(self._open)))
+
+    async def configure(self, config: IterationConfig) -> None:
+        """Tell the open iterations what they are to follow from now on."""
+        for handle in list(self._open):
+            with suppress(ApplicationError):  # it has just ended
+                await handle.signal(IterationWorkflow.configure, config)
 
     async def _finish_oldest(self) -> None:
         if not self._open[0].done():

@@ -5,7 +5,7 @@ from temporalio import activity
 from loopwright.contracts.configs import EnvironmentConfig
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.iterations import SelectTasksRequest, SelectTasksResult
-from loopwright.contracts.tasks import Split, TaskRef
+from loopwright.contracts.tasks import TaskRef
 from loopwright.core import curriculum, seeds
 from loopwright.environments.registry import build_environment
 
@@ -17,20 +17,36 @@ def select_tasks(request: SelectTasksRequest) -> SelectTasksResult:
     Raises:
         UserError: an environment has fewer tasks than its share.
     """
-    counts = curriculum.shares([e.weight for e in request.environments], request.num_tasks)
-    tasks = [
-        task
-        for environment, count in zip(request.environments, counts, strict=True)
-        for task in _draw(environment, count, request.split, request.seed)
+    found = [
+        _draw(environment, count, num_spares, request)
+        for environment, count, num_spares in zip(
+            request.environments,
+            _shares(request, request.num_tasks),
+            _shares(request, request.num_spares),
+            strict=True,
+        )
     ]
-    return SelectTasksResult(tasks=tuple(tasks))
+    return SelectTasksResult(
+        tasks=tuple(task for tasks, _ in found for task in tasks),
+        spares=tuple(task for _, spares in found for task in spares),
+    )
 
 
-def _draw(environment: EnvironmentConfig, count: int, split: Split, seed: int) -> list[TaskRef]:
-    tasks = build_environment(environment).list_tasks(split)
+def _shares(request: SelectTasksRequest, total: int) -> list[int]:
+    return curriculum.shares([each.weight for each in request.environments], total)
+
+
+def _draw(
+    environment: EnvironmentConfig, count: int, num_spares: int, request: SelectTasksRequest
+) -> tuple[list[TaskRef], list[TaskRef]]:
+    """Draw the tasks of one environment, and from the rest of them its spares."""
+    tasks = build_environment(environment).list_tasks(request.split)
     if count > len(tasks):
         raise UserError(
-            f"environment {environment.id} has {len(tasks)} {split} tasks, {count} are asked for; "
-            f"ask for fewer or raise its number of tasks"
+            f"environment {environment.id} has {len(tasks)} {request.split} tasks, {count} are "
+            f"asked for; ask for fewer or raise its number of tasks"
         )
-    return curriculum.choose(tasks, count, seeds.derive(seed, environment.id))
+    chosen = curriculum.choose(tasks, count, seeds.derive(request.seed, environment.id))
+    rest = [task for task in tasks if task not in set(chosen)] if num_spares else []
+    seed = seeds.derive(request.seed, environment.id, "spares")
+    return chosen, curriculum.choose(rest, min(num_spares, len(rest)), seed)

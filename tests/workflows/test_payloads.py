@@ -6,9 +6,9 @@ from loopwright.contracts.evaluations import Estimate, EvaluateRequest, Evaluati
 from loopwright.contracts.iterations import IterationResult, LoopInput, LoopState
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
 from loopwright.core.loop_bounds import (
-    ITERATIONS_PER_RUN,
     KEPT_EVALUATION_NAMES,
     KEPT_EVALUATIONS,
+    KEPT_RESULTS,
     MAX_ASKED_EVALUATIONS,
 )
 
@@ -71,7 +71,7 @@ def test_state_of_the_longest_loop_is_a_small_payload() -> None:
     state = LoopState(
         uid="0123456789ab",
         checkpoint=CheckpointRef(policy=policy, manifest=REPORT, model_fingerprint="0" * 64),
-        results=(row(),) * ITERATIONS_PER_RUN,
+        results=(row(),) * KEPT_RESULTS,
         base_evaluation=with_report,
         evaluations=(evaluation(),) * KEPT_EVALUATIONS,
         final_evaluation=with_report,

@@ -136,6 +136,7 @@ async def test_iteration_cancelled_by_another_hand_ends_the_loop_with_a_reason(
 async def test_group_cancelled_by_another_hand_counts_its_episodes_as_cancelled(
     client: Client, fakes: FakeActivities
 ) -> None:
+    fakes.num_spares = 1
     fakes.hold["episode.take_turns"] = asyncio.Event()
     handle = await start_loop(client, small_config(num_iterations=1))
     await begun(fakes, "episode.take_turns", EPISODES)
@@ -144,4 +145,4 @@ async def test_group_cancelled_by_another_hand_counts_its_episodes_as_cancelled(
     await client.get_workflow_handle(group).result()
     fakes.hold["episode.take_turns"].set()
     (row,) = (await handle.result()).results
-    assert (row.outcome, accounts(row)) == ("trained", (EPISODES, 0, 4, 0))
+    assert (row.outcome, accounts(row)) == ("trained", (EPISODES + 4, 0, 4, 0))

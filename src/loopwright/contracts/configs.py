@@ -14,6 +14,9 @@ PICO = "pico"
 """Name of the base policy shipped with the package."""
 
 
+MAX_GROUPS = 200
+"""Groups of an iteration; their manifests are one payload."""
+
 Profile = Literal["embedded", "cluster", "many_open"]
 """Heartbeat timeouts: 20 s on one machine, 120 s in a cluster, 300 s above 5,000 open episodes."""
 
@@ -48,7 +51,7 @@ class EngineConfig(Configuration):
 class IterationConfig(Configuration):
     """How much experience one iteration collects."""
 
-    num_tasks: int = Field(default=24, ge=1, le=200)
+    num_tasks: int = Field(default=24, ge=1, le=MAX_GROUPS)
     """Groups of an iteration."""
     group_size: int = Field(default=8, ge=2, le=64)
     """Episodes of a group, G."""
@@ -72,6 +75,18 @@ class IterationConfig(Configuration):
     """
     in_flight: InFlight = "turn_end"
     """What a publication does with completions under way."""
+    spare_groups: int = Field(default=0, ge=0, le=50)
+    """Groups begun beyond ``num_tasks``, so that the slowest need not be waited for."""
+    stragglers: Literal["wait", "drop", "carry"] = "wait"
+    """What becomes of open groups once ``num_tasks`` are scored.
+
+    ``wait`` learns from them, too; ``drop`` cancels them; ``carry`` parks them at their turn, and
+    the next iteration goes on with them.
+    """
+    max_open_groups: int | None = Field(default=None, ge=1)
+    """Groups under way at once; null is all of them."""
+    watchdog_seconds: float = Field(default=600, ge=1, le=86_400)
+    """Silence after which an iteration says that nothing ends."""
 
 
 class EpisodeConfig(Configuration):
@@ -152,7 +167,7 @@ class LoopConfig(Configuration):
 
     def budget_problems(self) -> list[str]:
         """Say which keys do not fit each other; each text begins with the one to blame."""
-        return [*self._token_problems(), *self._sampling_problems()]
+        return [*self._token_problems(), *self._sampling_problems(), *self._straggler_problems()]
 
     def _token_problems(self) -> Iterator[str]:
         if self.sampling.max_tokens >= self.episode.max_tokens:
@@ -174,4 +189,17 @@ class LoopConfig(Configuration):
             yield (
                 f"sampling.top_p ({self.sampling.top_p}) must be 1 and sampling.top_k "
                 f"({self.sampling.top_k}) 0: the trainer computes probabilities over every token"
+            )
+
+    def _straggler_problems(self) -> Iterator[str]:
+        num_begun = self.iteration.num_tasks + self.iteration.spare_groups
+        if num_begun > MAX_GROUPS:
+            yield (
+                f"iteration.spare_groups ({self.iteration.spare_groups}) and iteration.num_tasks "
+                f"({self.iteration.num_tasks}) must be at most {MAX_GROUPS} together"
+            )
+        if self.iteration.stragglers == "carry" and self.iteration.max_staleness == 0:
+            yield (
+                "iteration.stragglers (carry) needs an iteration.max_staleness of at least 1: "
+                "carried groups were begun by an older version"
             )

@@ -8,6 +8,7 @@ from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.base import Contract
 from loopwright.contracts.configs import EnvironmentConfig, LoopConfig
 from loopwright.contracts.evaluations import EvaluateRequest, EvaluationResult
+from loopwright.contracts.groups import DropCounts, ParkedRef
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.tasks import Split, TaskRef
 
@@ -44,12 +45,16 @@ class SelectTasksRequest(Contract):
     num_tasks: int
     seed: int
     """Same seed, same tasks."""
+    num_spares: int = 0
+    """Further tasks, or as many as there are."""
 
 
 class SelectTasksResult(Contract):
     """The tasks, distinct, in the order they start."""
 
     tasks: tuple[TaskRef, ...]
+    spares: tuple[TaskRef, ...] = ()
+    """Further ones, to take the place of tasks whose groups are lost."""
 
 
 class IterationInput(Contract):
@@ -64,6 +69,10 @@ class IterationInput(Contract):
     """The version that acts, and that the update starts from unless a predecessor makes it."""
     holder: str
     """Workflow id that holds the engine's lease."""
+    carried: tuple[ParkedRef, ...] = ()
+    """Groups of earlier iterations to go on with."""
+    drops: DropCounts = DropCounts()
+    """Groups that the loop has lost so far."""
     has_predecessor: bool = False
     """Whether the update starts from what an unfinished iteration makes (signal learn_from)."""
 
@@ -92,6 +101,12 @@ class IterationResult(Contract):
     num_groups: int = 0
     num_admitted: int = 0
     """Groups that entered the batch."""
+    num_carried: int = 0
+    """Groups that were left for a later iteration."""
+    num_skipped_tasks: int = 0
+    """Groups that their own tasks lost."""
+    num_infra_drops_in_a_row: int = 0
+    """Groups that the platform lost since one was scored, in this loop."""
     num_too_old: int = 0
     """Groups that were left out because the policy had moved on too far."""
     pass_rate: float | None = None
@@ -127,7 +142,7 @@ class LoopState(Contract):
     num_requested: int | None = 0
     """Iterations asked for; None keeps the loop open, idle when there is nothing to do."""
     results: tuple[IterationResult, ...] = ()
-    """The newest 50; older ones are in the store."""
+    """The newest 40; older ones are in the store."""
     base_evaluation: EvaluationResult | None = None
     evaluations: tuple[EvaluationResult, ...] = ()
     """Those between iterations, the newest 16; older ones are in the store."""
@@ -139,6 +154,10 @@ class LoopState(Contract):
     num_episodes: int = 0
     num_lost: int = 0
     is_paused: bool = False
+    parked: tuple[ParkedRef, ...] = ()
+    """Groups that the next iteration is to go on with."""
+    drops: DropCounts = DropCounts()
+    """Groups lost so far."""
 
 
 class LoopInput(Contract):
@@ -148,6 +167,14 @@ class LoopInput(Contract):
     config: LoopConfig
     state: LoopState | None = None
     """None for a new loop."""
+
+
+class Collected(Contract):
+    """What an iteration tells its loop once it has its groups (signal ``collected``)."""
+
+    index: int
+    parked: tuple[ParkedRef, ...] = ()
+    """Groups that the next iteration is to go on with."""
 
 
 class RunIterationsRequest(Contract):

@@ -1,7 +1,9 @@
 """What bounds the history and the state of a loop."""
 
 ITERATIONS_PER_RUN = 50
-"""Iterations after which a loop continues as new, with no child open; it keeps as many results."""
+"""Iterations after which a loop continues as new, with no child open."""
+KEPT_RESULTS = 40
+"""Results of iterations that a loop carries; older ones have workflows of their own."""
 MAX_ASKED_EVALUATIONS = 8
 """Evaluations that may wait for their turn."""
 KEPT_EVALUATION_NAMES = 24

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from loopwright.contracts.configs import IterationConfig
+from loopwright.contracts.configs import MAX_GROUPS, IterationConfig
 from loopwright.contracts.groups import DropCounts, GroupResult
 
 _ROUNDING = 1e-9
@@ -12,6 +12,16 @@ _ROUNDING = 1e-9
 def min_groups(iteration: IterationConfig) -> int:
     """Give the least number of scored groups from which an iteration may learn."""
     return math.ceil(iteration.min_group_share * iteration.num_tasks - _ROUNDING)
+
+
+def num_begun(iteration: IterationConfig) -> int:
+    """Give the number of groups that an iteration begins with."""
+    return iteration.num_tasks + iteration.spare_groups
+
+
+def num_spares(iteration: IterationConfig) -> int:
+    """Give the number of tasks kept ready for groups that are lost: a quarter, at least four."""
+    return min(max(4, iteration.num_tasks // 4), MAX_GROUPS - num_begun(iteration))
 
 
 def is_scored(group: GroupResult) -> bool:

@@ -95,6 +95,11 @@ def total(groups: Sequence[GroupResult], *, num_asked: int) -> GroupTotals:
     )
 
 
+def num_asked(groups: Sequence[GroupResult], *, size: int) -> int:
+    """Count the episodes that groups were asked for; one that recorded none was asked for size."""
+    return sum(group.num_episodes - group.num_replaced or size for group in groups)
+
+
 def estimate_share(counts: Sequence[tuple[int, int]]) -> Estimate | None:
     """Estimate a share from (successes, valid episodes) of each task, clustered by task.
 
