@@ -21,6 +21,8 @@ POOLS: Mapping[Pool, PoolSpec] = {
     Pool.CONTROL: PoolSpec(
         activities=(
             f"{_ACTIVITIES}.control.select_tasks:select_tasks",
+            f"{_ACTIVITIES}.control.ask_loop:AskLoop.ask_loop",
+            f"{_ACTIVITIES}.control.await_loop:AwaitLoop.await_loop",
             f"{_ACTIVITIES}.control.score_group:ScoreGroup.score_group",
             f"{_ACTIVITIES}.control.park_group:ParkGroup.park_group",
             f"{_ACTIVITIES}.control.load_parked:LoadParked.load_parked",
@@ -31,6 +33,7 @@ POOLS: Mapping[Pool, PoolSpec] = {
             f"{_WORKFLOWS}.iteration:IterationWorkflow",
             f"{_WORKFLOWS}.evaluation:EvaluationWorkflow",
             f"{_WORKFLOWS}.group:GroupWorkflow",
+            f"{_WORKFLOWS}.scheduled_work:ScheduledWorkWorkflow",
         ),
     ),
     Pool.EPISODE: PoolSpec(

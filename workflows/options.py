@@ -67,6 +67,8 @@ def _options(minutes: float, queue: str | None, *, heartbeats: bool = False) -> 
 # activity                     minutes of one attempt; queue
 TABLE: dict[str, Options] = {
     "control.select_tasks": _options(1, queues.CONTROL),
+    "control.ask_loop": _options(1, queues.CONTROL),
+    "control.await_loop": _options(120, queues.WAITS, heartbeats=True),
     "control.score_group": _options(1, queues.CONTROL),
     "control.park_group": _options(1, queues.CONTROL),
     "control.load_parked": _options(1, queues.CONTROL),

@@ -36,4 +36,7 @@ async def test_replay_notices_a_changed_history() -> None:
 
 def test_every_workflow_type_has_a_stored_history() -> None:
     types = {path.stem.rpartition("-")[0] for path in HISTORIES}
-    assert types == {ids.LOOP, ids.ITERATION, ids.GROUP, ids.EPISODE, ids.EVALUATION}
+    assert types == {
+        *(ids.LOOP, ids.ITERATION, ids.GROUP, ids.EPISODE, ids.EVALUATION),
+        ids.SCHEDULED_WORK,
+    }

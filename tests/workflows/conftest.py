@@ -1,7 +1,7 @@
 """Workers whose activities are fakes."""
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,8 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from loopwright.activities.control.ask_loop import AskLoop
+from loopwright.activities.control.await_loop import AwaitLoop
 from loopwright.activities.failures import FailureInterceptor
 from loopwright.contracts import ids, queues
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig, TrainConfig
@@ -26,7 +28,19 @@ def resolve(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
+QUEUES = (
+    queues.CONTROL,
+    queues.WAITS,
+    queues.EPISODE,
+    queues.TRAINER,
+    queues.engine_queue("main"),
+)
 WORKFLOWS = [resolve(target) for pool in POOLS.values() for target in pool.workflows]
+
+
+def asking(client: Client) -> list[Callable[..., Any]]:
+    """Give the activities that ask loops: they need no fakes, for the server is real."""
+    return [AskLoop(client).ask_loop, AwaitLoop(client).await_loop]
 
 
 @pytest.fixture
@@ -45,12 +59,12 @@ async def client(temporal: WorkflowEnvironment, fakes: FakeActivities) -> AsyncI
 async def workers(client: Client, fakes: FakeActivities) -> AsyncIterator[None]:
     """Run a worker with fakes on every queue."""
     async with AsyncExitStack() as stack:
-        for queue in (queues.CONTROL, queues.EPISODE, queues.TRAINER, queues.engine_queue("main")):
+        for queue in QUEUES:
             worker = Worker(
                 client,
                 task_queue=queue,
                 workflows=WORKFLOWS,
-                activities=fakes.all(),
+                activities=[*fakes.all(), *asking(client)],
                 interceptors=[FailureInterceptor()],
             )
             await stack.enter_async_context(worker)

@@ -29,6 +29,12 @@ from loopwright.contracts.iterations import (
     WriteReportRequest,
 )
 from loopwright.contracts.policies import CheckpointRef
+from loopwright.contracts.schedules import (
+    AskLoopRequest,
+    AskLoopResult,
+    AwaitLoopRequest,
+    AwaitLoopResult,
+)
 from loopwright.contracts.training import (
     BuildBatchRequest,
     BuildBatchResult,
@@ -41,6 +47,18 @@ from loopwright.contracts.training import (
 @activity.defn(name="control.select_tasks")
 async def select_tasks(request: SelectTasksRequest) -> SelectTasksResult:
     """Pick distinct tasks by seed."""
+    raise NotImplementedError
+
+
+@activity.defn(name="control.ask_loop")
+async def ask_loop(request: AskLoopRequest) -> AskLoopResult:
+    """Send a loop an update, once whatever happens."""
+    raise NotImplementedError
+
+
+@activity.defn(name="control.await_loop")
+async def await_loop(request: AwaitLoopRequest) -> AwaitLoopResult:
+    """Wait until a loop has done what it was asked."""
     raise NotImplementedError
 
 

@@ -17,6 +17,7 @@ ITERATION = "Iteration"
 GROUP = "Group"
 EPISODE = "Episode"
 EVALUATION = "Evaluation"
+SCHEDULED_WORK = "ScheduledWork"
 
 
 def slug(text: str) -> str:
@@ -58,6 +59,11 @@ def evaluation_path(parent: str, name: str) -> str:
 def evaluation_name(num_iterations: int) -> str:
     """Name the evaluation that follows so many iterations of a loop."""
     return f"iteration-{num_iterations:06d}"
+
+
+def schedule_path(parent: str, name: str) -> str:
+    """Extend a loop's workflow id to the firings of a schedule; the server adds their times."""
+    return f"{parent}/schedule/{slug(name)}"
 
 
 def group_path(parent: str, environment: str, task_id: str) -> str:

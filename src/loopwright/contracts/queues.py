@@ -15,6 +15,8 @@ class Pool(StrEnum):
 CONTROL = str(Pool.CONTROL)
 EPISODE = str(Pool.EPISODE)
 TRAINER = str(Pool.TRAINER)
+WAITS = f"{Pool.CONTROL}/waits"
+"""Queue of the activities that only wait: they never keep the control pool's work from a slot."""
 
 
 def engine_queue(engine: str) -> str:
