@@ -23,31 +23,44 @@ from loopwright.workers.settings import Settings
 
 _logger = logging.getLogger(__name__)
 
-_GRACE = timedelta(seconds=10)
 _CACHED_WORKFLOWS = 5000
 
 
 async def run_worker(pool: Pool, settings: Settings) -> None:
-    """Run one worker of a pool until SIGTERM or SIGINT, then let running activities end.
+    """Run one worker of a pool until SIGTERM or SIGINT, then let running work come to a rest.
 
     Raises:
         UserError: a setting is wrong, or Temporal cannot be reached.
     """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = stop_event()
     client = await connect(settings)
     async with AsyncExitStack() as stack:
         compose = import_module(f"loopwright.workers.compose_{pool}").compose
         activities = await compose(settings, client, stack)
-        async with _worker(pool, settings, client, activities):
-            _say_ready(pool)
-            await stop.wait()
-            _logger.info("%s worker stops", pool)
+        await serve(pool, settings, client, activities, stop=stop)
 
 
-def _worker(pool: Pool, settings: Settings, client: Client, activities: list[Any]) -> Worker:
+def stop_event() -> asyncio.Event:
+    """Make what SIGTERM and SIGINT set from now on, instead of ending the process."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+async def serve(
+    pool: Pool, settings: Settings, client: Client, activities: list[Any], *, stop: asyncio.Event
+) -> None:
+    """Poll for a pool until ``stop`` is set, then let running work come to a rest."""
+    async with make_worker(pool, settings, client, activities):
+        _say_ready(pool)
+        await stop.wait()
+        _logger.info("%s worker stops", pool)
+
+
+def make_worker(pool: Pool, settings: Settings, client: Client, activities: list[Any]) -> Worker:
+    """Make the worker of a pool; entering it begins to poll, leaving it lets running work rest."""
     at_once = _activities_at_once(pool, settings)
     return Worker(
         client,
@@ -61,7 +74,7 @@ def _worker(pool: Pool, settings: Settings, client: Client, activities: list[Any
         max_concurrent_workflow_tasks=32,
         disable_eager_activity_execution=pool is Pool.EPISODE,
         max_heartbeat_throttle_interval=timedelta(seconds=240),
-        graceful_shutdown_timeout=_GRACE,
+        graceful_shutdown_timeout=timedelta(seconds=settings.grace_seconds),
     )
 
 

@@ -44,6 +44,11 @@ class Settings(Contract):
     """Whether jails may run without root or control groups, with weaker limits."""
     roots_dir: Path = Path("/var/lib/loopwright/roots")
     """Root file systems and package folders of this host; jails must be able to reach it."""
+    grace_seconds: float = Field(default=30, ge=0)
+    """Time that running work gets to come to a rest when the worker is told to stop.
+
+    An episode rests after a turn, so more than a turn takes.
+    """
     max_episodes: int = Field(default=64, ge=1)
     """Episode activities at once (episode pool only)."""
 

@@ -14,6 +14,7 @@ from loopwright.activities.episode.resources import (
     environment_of,
     fingerprint,
 )
+from loopwright.activities.episode.resting import Rest
 from loopwright.activities.heartbeats import heartbeating
 from loopwright.contracts.commands import CommandRecord
 from loopwright.contracts.engines import Completion, GenerateRequest
@@ -42,14 +43,15 @@ class TakeTurns:
         """Go on from the deepest committed turn that descends from the request's head.
 
         Idempotent: a repeated request finds the turns of the one before it and takes only what
-        is missing.
+        is missing. Ends after the turn it is at, but with one more than the request knew of, when
+        its worker stops or its workflow parks.
         """
         async with heartbeating():
-            player = await self._player(request)
+            player, rest = await self._player(request), Rest()
             for _ in range(request.max_turns):
-                if player.is_over():
+                if player.is_over() or (rest.is_due() and player.is_beyond(request.head)):
                     break
-                await player.take_turn()
+                await rest.after(player.take_turn())
             self._resources.chains.put(player.chain())
             return player.result()
 
@@ -98,6 +100,10 @@ class _Player:
             )
             self._refuse_to_end_unbegun()
         return self.stop_reason is not None
+
+    def is_beyond(self, head: TurnHead) -> bool:
+        """Tell whether there are more turns than those that lead to ``head``."""
+        return self.head.num_turns > head.num_turns
 
     def _refuse_to_end_unbegun(self) -> None:
         """Refuse an episode that has no room for a turn: nothing the policy did is there to grade.

@@ -330,6 +330,28 @@ async def test_chunk_ends_without_a_stop_and_the_next_goes_on(
     assert second.num_completion_tokens == len(tokens(WRONG)) + len(tokens(RIGHT))
 
 
+async def test_stopping_worker_ends_the_turn_it_is_at_and_the_next_worker_goes_on(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef
+) -> None:
+    made, episode = make(WRONG, RIGHT), episode_of(pico)
+    activity.worker_shutdown()
+    first = await take(activity, made, episode)
+    assert (first.stop_reason, first.head.num_turns) == (None, 1)
+    second = await take(ActivityEnvironment(), made, episode, head=first.head)
+    assert (second.stop_reason, second.head.num_turns) == (StopReason.COMPLETED, 2)
+
+
+async def test_stopping_worker_tells_of_a_turn_committed_before_and_takes_no_other(
+    activity: ActivityEnvironment, make: Make, pico: CheckpointRef
+) -> None:
+    made, episode = make(WRONG, EngineUnavailable("away")), episode_of(pico)
+    with pytest.raises(EngineUnavailable):
+        await take(ActivityEnvironment(), made, episode)
+    activity.worker_shutdown()
+    turns = await take(activity, made, episode)
+    assert (turns.stop_reason, turns.head.num_turns) == (None, 1)
+
+
 async def test_turn_that_spends_all_time_is_the_last_one_and_is_graded(
     activity: ActivityEnvironment, make: Make, pico: CheckpointRef
 ) -> None:

@@ -110,4 +110,4 @@ async def test_work_that_kills_its_workers_is_poison_after_twenty(client: Client
     assert isinstance(failure, ApplicationError)
     assert failure.type == "Poisoned"
     assert "20 attempts at kill_the_worker ended without an answer" in str(failure)
-    assert BEGUN == list(range(1, 21))
+    assert list(range(1, 21)) == BEGUN

