@@ -10,11 +10,11 @@
  *   "P" and NUL-ended words, with the jail's control socket and its log: make a jail. The words are the
  *       slot's folder, the options of the workspace, the folder that it begins with or nothing, and then either "nsjail" and its argument list,
  *       in which "%C" and "%L" stand for the two descriptors, or "native", the words of a plan, and the
- *       argument list of an interpreter to start beforehand.
+ *       argument list of an interpreter to start beforehand. The jail before is killed, and gone first.
  *   "K": kill the jail.
  * Out go "W" with a descriptor of the empty workspace, "G" when no process of the jail is left, and
- * "E" with what went wrong. A message that is cut, for its bytes, words or descriptors, is refused
- * with "E", and "G" where there is no jail. Without root, UID must be 0: the user's own id as seen by the launcher. */
+ * "E" with what went wrong. A message that is cut, for its bytes, words or descriptors, makes none:
+ * "E" and "G" come back. Without root, UID must be 0: the user's own id as seen by the launcher. */
 #define _GNU_SOURCE
 #include "init.h"
 
@@ -66,7 +66,7 @@ enum plan_word {
     NUM_PACKAGES, /* how many pairs of words follow: layers and name below /packages */
 };
 
-static int supervisor;
+static int supervisor, ended_children;
 static pid_t jail;
 static uid_t slot_uid;
 static int is_ordinary, is_busy;
@@ -379,7 +379,41 @@ static int open_workspace(const char *slot, const char *options, const char *bas
     return fd;
 }
 
+/* Only our own unreaped children are named there, so no pid can have been given to another. */
+static void kill_children(void) {
+    FILE *children = fopen("/proc/thread-self/children", "re");
+    int pid;
+    if (!children) return;
+    while (fscanf(children, "%d", &pid) == 1) kill(pid, SIGKILL);
+    fclose(children);
+}
+
+static void reap(void) {
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        if (pid == jail) jail = 0;
+    if (pid < 0 && is_busy) {
+        is_busy = 0;
+        reply('G', "", -1);
+    } else if (pid == 0 && !jail) {
+        kill_children();
+    }
+}
+
+static void hear_of_children(void) {
+    struct signalfd_siginfo caught;
+    if (read(ended_children, &caught, sizeof caught) > 0) reap();
+}
+
+/* Ends the jail that there is, and waits until nothing of it is left. */
+static void end_jail(void) {
+    if (jail) kill(jail, SIGKILL);
+    reap();
+    while (is_busy) hear_of_children();
+}
+
 static void make_jail(char **words, int control, int log) {
+    end_jail();
     int workspace = open_workspace(words[0], words[1], words[2]);
     reply('W', "", workspace);
     close(workspace);
@@ -393,10 +427,11 @@ static void make_jail(char **words, int control, int log) {
     is_busy = 1;
 }
 
-/* Makes nothing of a message; the slot goes on. */
+/* Makes no jail of a message; the slot goes on. */
 static void refuse(const char *why) {
+    end_jail();
     reply('E', why, -1);
-    if (!is_busy) reply('G', "", -1);
+    reply('G', "", -1);
 }
 
 /* Takes as many descriptors as were given, at most NUM_GIVEN. */
@@ -442,37 +477,17 @@ static int obey(void) {
     return 1;
 }
 
-/* Only our own unreaped children are named there, so no pid can have been given to another. */
-static void kill_children(void) {
-    FILE *children = fopen("/proc/thread-self/children", "re");
-    int pid;
-    if (!children) return;
-    while (fscanf(children, "%d", &pid) == 1) kill(pid, SIGKILL);
-    fclose(children);
-}
-
-static void reap(void) {
-    pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
-        if (pid == jail) jail = 0;
-    if (pid < 0 && is_busy) {
-        is_busy = 0;
-        reply('G', "", -1);
-    } else if (pid == 0 && !jail) {
-        kill_children();
-    }
-}
-
 static void serve(void) {
-    struct signalfd_siginfo caught;
     sigset_t ended;
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
     sigprocmask(SIG_BLOCK, &ended, NULL);
-    struct pollfd watched[] = {{supervisor, POLLIN, 0}, {signalfd(-1, &ended, SFD_CLOEXEC), POLLIN, 0}};
+    ended_children = signalfd(-1, &ended, SFD_CLOEXEC);
+    if (ended_children < 0) die("signalfd");
+    struct pollfd watched[] = {{supervisor, POLLIN, 0}, {ended_children, POLLIN, 0}};
     for (;;) {
         if (poll(watched, 2, -1) < 0) continue;
-        if (watched[1].revents && read(watched[1].fd, &caught, sizeof caught) > 0) reap();
+        if (watched[1].revents) hear_of_children();
         if (watched[0].revents && !obey()) return;
     }
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters.local_jail import LocalJail
+from loopwright.adapters.slot_process import SlotProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,7 @@ def host_state(jail: LocalJail, root: Path) -> HostState:
     """Count while no command runs and no jail waits."""
     slots = jail._house.slots
     for slot in slots:
-        if slot.process.jail is not None:
-            slot.process.wait_until_ready()
-            slot.process.discard()
+        end_jail(slot.process)
     launchers = [slot.process.pid for slot in slots if slot.process.pid is not None]
     uids = {slot.uid for slot in slots if slot.uid}
     owned = [pid for pid, uid, parent in _processes() if uid in uids or parent in launchers]
@@ -44,6 +43,17 @@ def host_state(jail: LocalJail, root: Path) -> HostState:
         threads=threading.active_count(),
         folders=sum(path.is_dir() for path in root.rglob("*")),
     )
+
+
+def end_jail(process: SlotProcess) -> None:
+    """End the jail that waits, and wait until nothing of it is left."""
+    if process.jail is None:
+        return
+    waiting = process.wait_until_ready()
+    process.kill()
+    while not waiting.is_gone:
+        process.read_message()
+    process.discard()
 
 
 def _processes() -> list[tuple[int, int, int]]:

@@ -13,6 +13,7 @@ from loopwright.adapters.plans import MAX_PACKAGES, Plan
 from loopwright.adapters.slot_process import MAX_BYTES, MAX_WORDS, SlotProcess
 from loopwright.contracts.failures import SandboxUnavailable, TaskError
 from loopwright.contracts.workspaces import CommandRequest, Workspace
+from tests.adapters.host_state import end_jail
 from tests.adapters.jails import needs_jails
 
 pytestmark = [pytest.mark.nsjail, needs_jails]
@@ -30,7 +31,7 @@ def process(jail: LocalJail) -> SlotProcess:
     """A launcher whose jail has ended."""
     assert jail.run(Workspace(), TRUE).result.exit_code == 0
     (slot,) = jail._house.slots
-    slot.process.discard()
+    end_jail(slot.process)
     return slot.process
 
 
@@ -58,6 +59,30 @@ def test_message_that_is_cut_is_refused_and_the_launcher_goes_on(
     assert descriptors_of(pid) == before
     assert jail.run(Workspace(), TRUE).result.exit_code == 0
     assert process.pid == pid
+
+
+def test_jail_that_is_let_go_ends_before_the_next_is_made(jail: LocalJail) -> None:
+    (slot,) = jail._house.slots
+    plan = slot.process.plan
+    assert plan is not None
+    for _ in range(5):
+        slot.renew(plan)
+    slot.process.wait_until_ready()
+    assert num_jails(slot.process) == 1
+    assert jail.run(Workspace(), TRUE).result.exit_code == 0
+
+
+def test_message_that_is_cut_ends_the_jail_that_was_let_go(jail: LocalJail) -> None:
+    assert jail.run(Workspace(), TRUE).result.exit_code == 0
+    (slot,) = jail._house.slots
+    waiting = slot.process.wait_until_ready()
+    with closing(socket.socket(fileno=os.dup(slot.process.fileno()))) as line:
+        line.send(b"P" + bytes(MAX_BYTES))
+    while not waiting.is_gone:
+        slot.process.read_message()
+    assert num_jails(slot.process) == 0
+    slot.reset()
+    assert jail.run(Workspace(), TRUE).result.exit_code == 0
 
 
 @pytest.mark.parametrize("words", [["x" * MAX_BYTES], ["x"] * (MAX_WORDS + 1)])
@@ -89,6 +114,10 @@ def test_command_with_too_many_packages_is_refused_by_their_number(jail: LocalJa
     with pytest.raises(TaskError, match="asks for 65 package folders, expected at most 64"):
         jail.run(Workspace(), TRUE.model_copy(update={"packages": packages}))
     assert jail.run(Workspace(), TRUE).result.exit_code == 0
+
+
+def num_jails(process: SlotProcess) -> int:
+    return len(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
 
 
 def descriptors_of(pid: int) -> list[str]:

@@ -65,12 +65,12 @@ class CommandRun:
         self._stdin = memoryview(request.stdin)
         self._closing, self._is_starved = closing, is_starved
         self._started_at: float | None = None
-        self._is_ending = False
+        self._is_ending = self._is_reported = False
         self._poll = select.poll()
         self._handlers: dict[int, Callable[[], bool]] = {}
 
     def run(self, variables: Mapping[str, str], *, address_bytes: int) -> None:
-        """Run to the end, until no process of the jail is left.
+        """Run to the end, until no process of the program is left.
 
         Raises:
             SandboxUnavailable: the jail cannot be ended.
@@ -84,7 +84,7 @@ class CommandRun:
             self._watch(self._launcher, self._hear_launcher)
             self._watch(self._closing, self._close)
             self._deadline = time.monotonic() + _START_SECONDS
-            while not jail.is_gone:
+            while not (jail.is_gone or self._is_reported):
                 self._serve_once()
             self._drain()
 
@@ -195,12 +195,13 @@ class CommandRun:
         return True
 
     def _note_status(self) -> None:
-        """Start the clock at the first line; after the second nothing is left to wait for."""
+        """Start the clock at the first line; at the second process 1 has reaped all others."""
         num_lines = self.status.data.count(b"\n")
         if num_lines and self._started_at is None:
             self._started_at = time.monotonic()
             self._deadline = self._started_at + self._request.limits.wall_seconds
         if num_lines > 1:
+            self._is_reported = True
             self._kill(None)
 
     def _hear_launcher(self) -> bool:

@@ -36,12 +36,14 @@ class WarmJail:
     workspace: int = -1
     """Descriptor of the empty workspace's folder; -1 until it is there."""
     is_ready: bool = False
+    is_killed: bool = False
+    """Whether the launcher was told to end it."""
     is_gone: bool = False
     """Whether none of its processes is left."""
     errors: list[str] = field(default_factory=list)
 
     def close(self) -> None:
-        """Let go of it; its processes must be gone."""
+        """Let go of it; its launcher sees to its end."""
         self.control.close()
         os.close(self.log)
         if self.workspace >= 0:
@@ -63,6 +65,7 @@ class SlotProcess:
         """Remember how it is started; ``{}`` in the command stands for its socket."""
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
+        self._num_going = 0
         self.jail: WarmJail | None = None
 
     @property
@@ -80,7 +83,7 @@ class SlotProcess:
         return self._socket.fileno()
 
     def prepare(self, plan: Plan, words: Sequence[str]) -> None:
-        """Have the next jail made, without waiting for it; the one before must be gone.
+        """Have the next jail made once the one before is gone, without waiting for it.
 
         Raises:
             SandboxUnavailable: the launcher does not start, or cannot be told so much.
@@ -132,11 +135,15 @@ class SlotProcess:
         return jail
 
     def read_message(self) -> None:
-        """Take what the launcher says of its jail."""
+        """Take what the launcher says of its jail, or of those before, whose end nobody awaits."""
         assert self.jail is not None
         message, descriptors = self._receive()
         kind, text = message[:1], message[1:].decode("utf-8", "replace")
-        if kind == b"W":
+        if kind and self._num_going:
+            self._num_going -= kind == b"G"
+            for descriptor in descriptors:
+                os.close(descriptor)
+        elif kind == b"W":
             (self.jail.workspace,) = descriptors
         elif kind == b"E":
             self.jail.errors.append(text)
@@ -149,26 +156,21 @@ class SlotProcess:
 
     def kill(self) -> None:
         """Have every process of the jail killed, without waiting for it."""
-        with suppress(OSError):
-            self._socket.send(b"K")
+        assert self.jail is not None
+        if not self.jail.is_killed:
+            self.jail.is_killed = True
+            with suppress(OSError):
+                self._socket.send(b"K")
 
     def discard(self) -> None:
-        """End the jail, whatever its state.
-
-        Raises:
-            SandboxUnavailable: it does not end.
-        """
-        jail, self.jail = self.jail, None
-        if jail is None:
+        """Let go of the jail, whatever its state; it ends before the next one is made."""
+        if self.jail is None:
             return
-        try:
-            if not jail.is_gone:
-                self.jail = jail
-                self.kill()
-                self._wait_until_gone(jail)
-        finally:
-            self.jail = None
-            jail.close()
+        if not self.jail.is_gone:
+            self.kill()
+            self._num_going += 1
+        self.jail.close()
+        self.jail = None
 
     def close(self) -> None:
         """End the launcher, and with it the jail and every mount of the slot."""
@@ -176,14 +178,6 @@ class SlotProcess:
         self._stop()
         if jail is not None:
             jail.close()
-
-    def _wait_until_gone(self, jail: WarmJail) -> None:
-        deadline = time.monotonic() + _GONE_SECONDS
-        while not jail.is_gone and self._process is not None:
-            if not select.select([self._socket], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                self._stop()
-                raise SandboxUnavailable(f"a killed jail was not gone after {_GONE_SECONDS:.0f} s")
-            self.read_message()
 
     def _receive(self) -> tuple[bytes, list[int]]:
         """Take one message; a launcher that died unheard leaves its last words behind an error."""
@@ -216,6 +210,7 @@ class SlotProcess:
     def _stop(self) -> None:
         """End the launcher: it goes when its socket is closed, and is killed when it does not."""
         process, self._process = self._process, None
+        self._num_going = 0
         if process is None:
             return
         self._socket.close()
