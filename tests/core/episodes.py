@@ -1,7 +1,7 @@
 """Episodes as groups have them when they end."""
 
 from loopwright.contracts.episodes import EpisodeFailure, EpisodeResult
-from loopwright.contracts.failures import Owner
+from loopwright.contracts.failures import row_of
 from loopwright.contracts.turns import StopReason
 
 
@@ -10,13 +10,13 @@ def graded(reward: float | None) -> EpisodeResult:
     return EpisodeResult(index=0, status="graded", stop_reason=StopReason.COMPLETED, reward=reward)
 
 
-def failed(owner: Owner, name: str = "Broken") -> EpisodeResult:
-    """Make an episode that its owner failed."""
+def failed(name: str = "StoreError") -> EpisodeResult:
+    """Make an episode that failed; by default the platform's hosts did it."""
     return EpisodeResult(
         index=0,
         status="failed",
         stop_reason=StopReason.FAILED,
-        failure=EpisodeFailure(owner=owner, type=name, message=""),
+        failure=EpisodeFailure(owner=row_of(name).owner, type=name, message=""),
     )
 
 

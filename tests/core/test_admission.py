@@ -6,7 +6,8 @@ from loopwright.contracts.episodes import EpisodeResult
 from loopwright.core import admission
 from tests.core.episodes import cancelled, failed, graded
 
-PLATFORM, TASK, USER = failed("platform"), failed("task"), failed("user")
+PLATFORM, TASK, USER = failed("StoreError"), failed("TaskError"), failed("UserError")
+BUG = failed("ZeroDivisionError")
 PASS, FAIL, UNGRADED = graded(1.0), graded(0.0), graded(None)
 
 
@@ -49,6 +50,7 @@ def test_replaced_episodes_raise_no_bar() -> None:
         ([FAIL, PASS, TASK, TASK], "data"),
         ([FAIL, PASS, UNGRADED, UNGRADED], "data"),
         ([FAIL, PASS, USER, USER], "data"),
+        ([FAIL, PASS, BUG, BUG], "data"),
         ([FAIL, PASS, PLATFORM, TASK], "data"),
         ([FAIL, PLATFORM, PLATFORM, TASK], "infra"),
         ([FAIL, PASS, cancelled(), cancelled()], ""),
@@ -63,6 +65,8 @@ def test_group_is_dropped_by_who_failed_most_of_its_episodes(
 
 
 def test_reason_counts_the_failures_by_type() -> None:
-    episodes = [PASS, failed("platform", "StoreError"), failed("platform", "StoreError"), TASK]
+    episodes = [PASS, PLATFORM, PLATFORM, BUG]
     reason = admission.decide(episodes, size=4).reason
-    assert reason == "too few valid episodes: 1 of 4, 3 needed (1 x Broken, 2 x StoreError)"
+    assert (
+        reason == "too few valid episodes: 1 of 4, 3 needed (2 x StoreError, 1 x ZeroDivisionError)"
+    )

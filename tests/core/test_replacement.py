@@ -6,7 +6,8 @@ from loopwright.contracts.episodes import EpisodeResult
 from loopwright.core import replacement
 from tests.core.episodes import cancelled, failed, graded
 
-PLATFORM, TASK, USER, GOOD = failed("platform"), failed("task"), failed("user"), graded(1.0)
+PLATFORM, TASK, USER = failed("StoreError"), failed("TaskError"), failed("UserError")
+POISON, BUG, GOOD = failed("Poisoned"), failed("ZeroDivisionError"), graded(1.0)
 
 
 @pytest.mark.parametrize(
@@ -22,11 +23,13 @@ PLATFORM, TASK, USER, GOOD = failed("platform"), failed("task"), failed("user"),
         ([PLATFORM, PLATFORM, TASK], 11),
         ([PLATFORM] * 5 + [TASK] * 2, 12),
         ([USER], 8),
+        ([POISON] * 3, 9),
+        ([BUG] * 3, 9),
         ([cancelled()] * 2, 8),
         ([graded(None)], 8),
     ],
 )
-def test_failures_of_each_owner_are_replaced_within_their_own_budget(
+def test_failures_of_hosts_and_of_tasks_are_replaced_within_their_own_budgets(
     ended: list[EpisodeResult], num_wanted: int
 ) -> None:
     assert replacement.num_wanted(ended, size=8, max_replacements=3) == num_wanted

@@ -56,7 +56,12 @@ async def test_replacement_that_fails_is_replaced_in_turn(
 async def test_group_beyond_its_budget_goes_on_smaller(
     client: Client, fakes: FakeActivities
 ) -> None:
-    fakes.failures["episode.take_turns"] = [final("EngineUnavailable")] * 2
+    def reward(request: GradeEpisodeRequest) -> float:
+        if request.episode.index in (0, 1):
+            raise final("EngineUnavailable")
+        return float(request.episode.index % 2)
+
+    fakes.reward = reward
     result = await run_group(client, max_replacements=1)
     assert (result.num_episodes, result.num_valid, result.num_replaced) == (5, 3, 1)
     assert result.is_admitted

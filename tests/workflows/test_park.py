@@ -229,7 +229,7 @@ async def test_episode_that_failed_while_its_group_was_parked_is_replaced_later(
     assert parked.parked is not None
     key = parked.parked.artifact.key
     found = fakes.parked[key]
-    lost = failed("platform").model_copy(update={"index": 3})
+    lost = failed().model_copy(update={"index": 3})
     fakes.parked[key] = found.model_copy(update={"episodes": (*found.episodes[:3], lost)})
     result = await go_on(client, fakes, parked)
     assert heads_of(fakes, 4) == [0, 1, 2]

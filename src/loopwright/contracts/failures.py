@@ -107,6 +107,7 @@ FAILURES: Mapping[str, FailureRow] = {
     "ArtifactDamaged": FailureRow("platform", 3, "infra"),
     "WorkspaceMissing": FailureRow("platform", 3, "infra"),
     "TimeoutError": FailureRow("platform", 3, "infra"),
+    "TerminatedError": FailureRow("platform", 1, "infra"),
     # What no other attempt could mend.
     "Poisoned": FailureRow("platform", 1, "data"),
     "TaskError": FailureRow("task", 1, "data"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopwright.contracts.episodes import EpisodeResult
+from loopwright.contracts.failures import row_of
 from loopwright.contracts.groups import DroppedBy
 
 
@@ -48,8 +49,8 @@ def _cause(episode: EpisodeResult) -> DroppedBy:
     """Name who is behind an episode without a reward; one that was graded had no verdict."""
     if episode.status == "cancelled":
         return ""
-    is_infra = episode.failure is not None and episode.failure.owner == "platform"
-    return "infra" if is_infra else "data"
+    limit = row_of(episode.failure.type).counts_towards if episode.failure else "data"
+    return "" if limit == "none" else limit
 
 
 def _failure_types(episodes: Sequence[EpisodeResult]) -> str:
