@@ -1,22 +1,18 @@
 """Jails of an ordinary user, without control groups: what still holds, and what is known not to."""
 
-import json
-import os
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from loopwright.adapters.local_jail import LocalJail
+from loopwright.adapters.roots import Roots
 from loopwright.contracts.failures import SandboxUnavailable
-from loopwright.contracts.workspaces import MIB, PYTHON, CommandRequest, Limits, Workspace
+from loopwright.contracts.workspaces import MIB, PYTHON, CommandRequest, Limits, Strict, Workspace
 from tests.adapters.attack_programs import END, FORGERY, OUTSIDE, PRELUDE
-from tests.adapters.jails import needs_jails
+from tests.adapters.jails import as_ordinary_user, needs_jails
 
 pytestmark = [pytest.mark.nsjail, needs_jails]
 
-USER_ID = 1234
 HELD = set(OUTSIDE) - {"other processors"}  # no control group assigns them
 ENDS: dict[str, tuple[str, dict[str, object]]] = {
     "forgery": (FORGERY, {"exit_code": 77}),
@@ -76,6 +72,59 @@ def test_jails_without_root_are_refused_unless_asked_for(tmp_path: Path) -> None
     assert "LOOPWRIGHT_SANDBOX_DEGRADED=1" in str(as_ordinary_user(try_it, tmp_path))
 
 
+@pytest.mark.parametrize("launcher", ["native", "nsjail"])
+def test_strict_runs_without_root_are_equal_and_their_clock_stands(
+    launcher: str, tmp_path: Path
+) -> None:
+    code = (
+        "import os, random, time, uuid\n"
+        "print(time.time(), random.random(), uuid.uuid4(), os.urandom(8), end=' ')\n"
+        "print(open('/dev/random', 'rb').read(8))"
+    )
+
+    def run_strictly() -> list[str]:
+        root = tmp_path / "root"
+        with LocalJail(root, num_slots=1, launcher=launcher, may_be_degraded=True) as jail:
+            requests = [
+                CommandRequest(
+                    argv=("/usr/bin/python3", "-c", code),
+                    strict=Strict(seed=seed, clock=1_700_000_000),
+                )
+                for seed in (1, 1, 2)
+            ]
+            return [jail.run(Workspace(), request).result.stdout.decode() for request in requests]
+
+    first, again, other = as_ordinary_user(run_strictly, tmp_path)["value"]
+    assert first.startswith("1700000000.0 0.")
+    assert first == again != other
+    assert other.startswith("1700000000.0 0.")
+
+
+@pytest.mark.parametrize("launcher", ["native", "nsjail"])
+def test_packages_are_imported_without_root_and_cannot_be_changed(
+    launcher: str, tmp_path: Path
+) -> None:
+    def run_with_packages() -> list[object]:
+        (tmp_path / "given").mkdir()
+        (tmp_path / "given" / "greeting.py").write_text("WORD = 'hello'\n")
+        roots = Roots(tmp_path / "roots")
+        digest = roots.import_packages(tmp_path / "given", "greetings").digest
+        folder = f"/packages/{digest[:12]}"
+        code = f"import greeting; print(greeting.WORD, flush=True); open('{folder}/x', 'w')"
+        request = CommandRequest(
+            argv=("/usr/bin/python3", "-c", code), packages=(digest,), env={"PYTHONPATH": folder}
+        )
+        with LocalJail(
+            tmp_path / "root", num_slots=1, launcher=launcher, may_be_degraded=True, roots=roots
+        ) as jail:
+            result = jail.run(Workspace(), request).result
+        return [result.exit_code, result.stdout.decode(), result.stderr.decode()]
+
+    exit_code, stdout, stderr = as_ordinary_user(run_with_packages, tmp_path)["value"]
+    assert (exit_code, stdout) == (1, "hello\n")
+    assert "Read-only file system" in stderr
+
+
 def run(jail: LocalJail, code: str) -> dict[str, object]:
     limits = Limits(
         wall_seconds=10, cpu_seconds=1, memory_bytes=64 * MIB, max_processes=16, drain_bytes=MIB
@@ -86,30 +135,3 @@ def run(jail: LocalJail, code: str) -> dict[str, object]:
     result = jail.run(Workspace(), request).result
     found: dict[str, object] = result.model_dump(exclude={"stdout", "stderr"})
     return found | {"stdout": result.stdout.decode()}
-
-
-def as_ordinary_user(deed: Callable[[], object], folder: Path) -> dict[str, object]:
-    """Do it in a child process of another user, and give back what it gave."""
-    reader, writer = os.pipe()
-    for path in (folder, *folder.parents[:2]):
-        path.chmod(0o755)
-    os.chown(folder, USER_ID, USER_ID)
-    child = os.fork()
-    if child == 0:
-        try:
-            os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-            os.setgroups([])
-            os.setresgid(USER_ID, USER_ID, USER_ID)
-            os.setresuid(USER_ID, USER_ID, USER_ID)
-            answer = json.dumps({"value": deed()}, default=str)
-        except BaseException:
-            answer = json.dumps({"value": {"error": traceback.format_exc()}})
-        with os.fdopen(writer, "w") as told:
-            told.write(answer)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as told:
-        answer = told.read()
-    os.waitpid(child, 0)
-    value = json.loads(answer)["value"]
-    return value if isinstance(value, dict) else {"value": value}

@@ -5,13 +5,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from loopwright.cli.sandbox import app
 from tests.adapters.images import Layout, as_tar, file, image_of, pack
-from tests.adapters.jails import needs_jails
+from tests.adapters.jails import as_ordinary_user, needs_jails
 from tests.adapters.stores import reachable_folder
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -124,6 +127,26 @@ def test_packages_are_imported_by_python_and_cannot_be_changed(
     )
     done = sandbox("run", "--packages", "lib", "--", "python3", "-c", code)
     assert done.stdout == "from a package True\nRead-only file system\n", done.stderr
+
+
+@pytest.mark.nsjail
+@needs_jails
+def test_packages_are_imported_by_who_is_not_root_too(tmp_path: Path) -> None:
+    def run() -> list[object]:
+        os.environ["LOOPWRIGHT_ROOTS_DIR"] = str(tmp_path / "roots")
+        tempfile.tempdir = str(tmp_path)
+        given = tmp_path / "given"
+        given.mkdir()
+        (given / "module.py").write_text("word = 'from a package'\n")
+        python = ("python3", "-c", "import module; print(module.word)")
+        wanted = ("run", "--degraded", "--strict", "5", "--packages", "lib", "--", *python)
+        runner = CliRunner()
+        made = runner.invoke(app, ["root", "import", "lib", str(given), "--packages"])
+        done = runner.invoke(app, wanted)
+        return [made.exit_code, done.stdout, f"{done.stderr}{done.exception}"]
+
+    exit_code, stdout, stderr = as_ordinary_user(run, tmp_path)["value"]
+    assert (exit_code, stdout) == (0, "from a package\n"), stderr
 
 
 @pytest.mark.nsjail
