@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pytest
 from temporalio import activity, workflow
+from temporalio.activity import ActivityCancellationDetails
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
-from temporalio.testing import WorkflowEnvironment
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 from temporalio.workflow import ActivityCancellationType
 
@@ -125,6 +126,17 @@ async def test_step_is_broken_off_when_the_grace_of_a_stopping_worker_is_over(
     walk = Walk()
     async with begun(temporal.client, walk, grace_seconds=0.2):
         pass
+    assert walk.was_broken_off.is_set()
+
+
+@pytest.mark.parametrize("reason", ["timed_out", "not_found", "reset", "paused"])
+async def test_step_is_broken_off_where_the_attempt_does_not_count_any_more(reason: str) -> None:
+    walk, environment = Walk(), ActivityEnvironment()
+    walking = asyncio.create_task(environment.run(walk.walk))
+    await walk.begun.wait()
+    environment.cancel(ActivityCancellationDetails(**{reason: True}))
+    with pytest.raises(asyncio.CancelledError):
+        await walking
     assert walk.was_broken_off.is_set()
 
 
