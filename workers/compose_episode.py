@@ -12,6 +12,7 @@ from loopwright.activities.episode.renderers import RendererCache
 from loopwright.activities.episode.resources import EpisodeResources
 from loopwright.activities.episode.take_turns import TakeTurns
 from loopwright.adapters.jail_roots import jail_root
+from loopwright.adapters.limited_engine import LimitedEngine
 from loopwright.adapters.local_jail import LocalJail
 from loopwright.adapters.root_store import RootStore
 from loopwright.adapters.vllm_engine import VllmEngine
@@ -39,7 +40,7 @@ async def compose(
         )
     )
     engines = {
-        name: await stack.enter_async_context(VllmEngine(url, api_key=settings.engine_api_key))
+        name: await _open_engine(name, url, settings, stack)
         for name, url in settings.engine_urls.items()
     }
     resources = EpisodeResources(
@@ -55,3 +56,15 @@ async def compose(
         TakeTurns(resources, renderers).take_turns,
         GradeEpisode(resources).grade_episode,
     ]
+
+
+async def _open_engine(
+    name: str, url: str, settings: Settings, stack: AsyncExitStack
+) -> LimitedEngine:
+    server = await stack.enter_async_context(VllmEngine(url, api_key=settings.engine_api_key))
+    limited = LimitedEngine(
+        server,
+        name=name,
+        max_concurrent=settings.engine_max_concurrent or settings.max_episodes,
+    )
+    return await stack.enter_async_context(limited)

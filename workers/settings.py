@@ -51,6 +51,11 @@ class Settings(Contract):
     """
     max_episodes: int = Field(default=64, ge=1)
     """Episode activities at once (episode pool only)."""
+    engine_max_concurrent: int | None = Field(default=None, ge=1)
+    """Most completions that one engine is asked for at once (episode pool only).
+
+    It is asked for fewer where it says that it bears no more; none is as many as ``max_episodes``.
+    """
 
     @field_validator("s3_endpoint")
     @classmethod

@@ -41,7 +41,7 @@ class GradeEpisode:
 
         Idempotent: a repeated request finds the trajectory of the one before it.
         """
-        async with heartbeating():
+        async with heartbeating(), self._resources.place_of(request.episode):
             in_store = self._resources.in_store_thread
             graded = await in_store(self._find, request)
             if graded is None:

@@ -2,18 +2,25 @@
 
 import asyncio
 import hashlib
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
+from loopwright.adapters.entry_queue import EntryQueue, NoPlace
 from loopwright.adapters.workspaces import Workspaces
 from loopwright.contracts.configs import EnvironmentConfig
 from loopwright.contracts.episodes import EpisodeInput
-from loopwright.contracts.failures import EnvironmentFailure, LoopError, UserError
+from loopwright.contracts.failures import (
+    EnvironmentBusy,
+    EnvironmentFailure,
+    LoopError,
+    UserError,
+)
 from loopwright.contracts.turns import TurnHead
 from loopwright.core.protocols import Engine, Jail, ObjectStore
 from loopwright.environments.base import Environment
@@ -34,7 +41,11 @@ class EpisodeResources:
     jail: Jail
     store_threads: Executor
     jail_threads: Executor
+    longest_wait_seconds: float = 300.0
+    """How long an episode waits for others of its environment before it is told to come again."""
     chains: "RecentChains" = field(default_factory=lambda: RecentChains())
+    queues: "defaultdict[str, EntryQueue]" = field(default_factory=lambda: defaultdict(EntryQueue))
+    """Who is at work on this host, by environment."""
 
     def engine(self, name: str) -> Engine:
         """Give the engine of this name.
@@ -50,6 +61,29 @@ class EpisodeResources:
                 f"engine {name!r} is not known to this worker (known: {known}); "
                 f"set LOOPWRIGHT_ENGINE_URLS or change engines in the configuration"
             ) from None
+
+    @asynccontextmanager
+    async def place_of(self, episode: EpisodeInput) -> AsyncIterator[None]:
+        """Wait until the host may be at one more episode of the environment, and count it.
+
+        Raises:
+            EnvironmentBusy: as many as may be have been at work all the time.
+        """
+        environment = episode.environment
+        most = environment.max_concurrent or math.inf
+        place = self.queues[environment.id].place(
+            priority=episode.priority.key,
+            limit=lambda: most,
+            longest_wait_seconds=self.longest_wait_seconds,
+        )
+        try:
+            async with place:
+                yield
+        except NoPlace as error:
+            raise EnvironmentBusy(
+                f"this host is at {environment.max_concurrent} episodes of {environment.id}, as "
+                f"many as environments.{environment.id}.max_concurrent allows"
+            ) from error
 
     def load_chain(self, episode: EpisodeInput, head: TurnHead) -> Chain:
         """Give the turns that lead to ``head``; those just taken here need no reading.

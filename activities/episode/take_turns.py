@@ -46,7 +46,7 @@ class TakeTurns:
         is missing. Ends after the turn it is at, but with one more than the request knew of, when
         its worker stops or its workflow parks.
         """
-        async with heartbeating():
+        async with heartbeating(), self._resources.place_of(request.episode):
             player, rest = await self._player(request), Rest()
             for _ in range(request.max_turns):
                 if player.is_over() or (rest.is_due() and player.is_beyond(request.head)):
@@ -125,7 +125,8 @@ class _Player:
         completion = await self._generate(prompt)
         jail = RecordingJail(self.resources.jail)
         reply = await self.resources.in_jail_thread(self._reply, completion, jail)
-        seconds = time.monotonic() - started
+        # What it waited for the engine is not the episode's doing.
+        seconds = max(0.0, time.monotonic() - started - completion.waited_seconds)
         record = self._record(prompt, completion, reply, jail.commands, seconds=seconds)
         workspaces = (*jail.workspaces, reply.workspace)
         self.head = await self.resources.in_store_thread(self._commit, record, workspaces)
@@ -166,6 +167,7 @@ class _Player:
                 ),
                 stop_token_ids=self.renderer.stop_token_ids,
                 seed=seeds.derive(episode.seed, len(self.records)),
+                priority_key=episode.priority.key,
             )
         )
 

@@ -197,8 +197,8 @@ async def test_failed_update_leaves_no_half_trained_weights_behind(
     v1 = (await train(activity, trainer, pico, batch=built.batch)).checkpoint
     v2 = PolicyVersion(policy_id="p", version=2)
     strict = TrainConfig(num_minibatches=1, max_mismatch=1e-7)
+    mislabelled = v1.model_copy(update={"policy": V0})
     with pytest.raises(TrainingDiverged):
-        mislabelled = v1.model_copy(update={"policy": V0})
         await train(activity, trainer, mislabelled, batch=built.batch, policy=v2, config=strict)
     assert trainer._warm is None
 

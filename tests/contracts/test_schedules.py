@@ -1,9 +1,16 @@
 """Times of schedules, and what is refused."""
 
+from typing import Any
+
 import pytest
 
 from loopwright.contracts.failures import UserError
-from loopwright.contracts.schedules import CalendarTimes, ScheduleConfig, ScheduleTimes
+from loopwright.contracts.schedules import (
+    CalendarTimes,
+    ScheduleConfig,
+    ScheduleTimes,
+    calendar_of_cron,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +63,7 @@ def test_day_that_no_month_has_is_refused() -> None:
 
 
 def test_cron_line_is_the_calendar_of_its_fields() -> None:
-    (found,) = ScheduleTimes(cron=("*/30 3 * jan mon-fri",)).all_calendars()
+    found = calendar_of_cron("*/30 3 * jan mon-fri")
     assert found == CalendarTimes(minute="*/30", hour="3", month="jan", day_of_week="mon-fri")
 
 
@@ -71,7 +78,7 @@ def test_cron_line_is_the_calendar_of_its_fields() -> None:
     ],
 )
 def test_cron_word_is_its_line(line: str, expected: CalendarTimes) -> None:
-    assert ScheduleTimes(cron=(line,)).all_calendars() == (expected,)
+    assert calendar_of_cron(line) == expected
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,7 @@ def test_cron_line_that_is_none_is_named(line: str, expected: str) -> None:
         ({"every_seconds": 5, "jitter_seconds": -1}, "jitter_seconds: expected greater"),
     ],
 )
-def test_times_that_do_not_fit_are_named(values: dict[str, object], expected: str) -> None:
+def test_times_that_do_not_fit_are_named(values: dict[str, Any], expected: str) -> None:
     with pytest.raises(UserError) as caught:
         ScheduleTimes(**values)
     assert expected in str(caught.value)
@@ -111,7 +118,7 @@ def test_times_that_do_not_fit_are_named(values: dict[str, object], expected: st
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ({"overlap": "cancel_other"}, "overlap: expected 'skip', 'buffer_one', 'buffer_all'"),
+        ({"overlap": "cancel_other"}, "overlap: expected 'skip', 'buffer_one' or 'buffer_all'"),
         ({"catch_up_seconds": 9}, "catch_up_seconds: expected greater than or equal to 10"),
         ({"loop_id": "a/b"}, "loop_id: "),
         ({"work": {"kind": "iterations", "num_iterations": 0}}, "num_iterations: expected"),

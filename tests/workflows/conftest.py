@@ -75,6 +75,7 @@ async def workers(client: Client, fakes: FakeActivities) -> AsyncIterator[None]:
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let loops continue as new after three iterations, and carry two evaluations."""
     monkeypatch.setattr(loop_bounds, "ITERATIONS_PER_RUN", 3)
+    monkeypatch.setattr(loop_bounds, "KEPT_RESULTS", 3)
     monkeypatch.setattr(loop_bounds, "KEPT_EVALUATIONS", 2)
 
 

@@ -24,9 +24,7 @@ from tests.workflows.test_loop import until_phase
 ONE = ScheduledIterations(num_iterations=1)
 
 
-async def fire(
-    client: Client, loop_id: str, work: Work = ONE
-) -> WorkflowHandle[Any, Any]:
+async def fire(client: Client, loop_id: str, work: Work = ONE) -> WorkflowHandle[Any, Any]:
     """Start what a schedule starts."""
     return await client.start_workflow(
         ids.SCHEDULED_WORK,

@@ -34,7 +34,9 @@ def engine_load(text: str) -> EngineLoad | None:
 
 def _lines(text: str) -> Iterator[tuple[str, str, str]]:
     """Give name, labels and value of each metric."""
-    return (found.groups(default="") for found in _LINE.finditer(text))  # type: ignore[return-value]
+    for found in _LINE.finditer(text):
+        name, labels, value = found.groups(default="")
+        yield name, labels, value
 
 
 def _capacity_tokens(labels: str) -> float:

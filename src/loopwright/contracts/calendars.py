@@ -127,7 +127,7 @@ def fields_of_cron(line: str) -> dict[str, str]:
             f"expected five fields (minute hour day-of-month month day-of-week) "
             f"or one of {', '.join(_CRON_WORDS)}"
         )
-    fields = dict(zip(_CRON_FIELDS, words, strict=True))
+    fields: dict[str, str] = dict(zip(_CRON_FIELDS, words, strict=True))
     check(fields)
     if fields["day_of_month"] != "*" and fields["day_of_week"] != "*":
         raise ValueError(

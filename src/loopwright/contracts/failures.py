@@ -29,6 +29,10 @@ class EnvironmentFailure(LoopError):
     """The environment's own code failed."""
 
 
+class EnvironmentBusy(LoopError):
+    """This host is at as many episodes of the environment as it may be; another may not be."""
+
+
 class SandboxUnavailable(LoopError):
     """The host could not run a command; says nothing of the command."""
 
@@ -101,6 +105,8 @@ FAILURES: Mapping[str, FailureRow] = {
     "EngineUnavailable": FailureRow("platform", 250, "infra"),
     "StoreError": FailureRow("platform", 250, "infra"),
     "LoopUnavailable": FailureRow("platform", 250, "infra"),
+    # Nothing has failed: it is its turn later, and all attempts together have their own bound.
+    "EnvironmentBusy": FailureRow("platform", 1_000_000, "none"),
     # Half an hour, in which another host may take it.
     "SandboxUnavailable": FailureRow("platform", 60, "infra"),
     "RootMissing": FailureRow("platform", 60, "infra"),

@@ -17,11 +17,12 @@ from loopwright.contracts.iterations import (
 MAX_SECONDS = 366 * 24 * 3600
 """Longest interval, jitter or catch-up window."""
 
-Overlap = Literal["skip", "buffer_one", "buffer_all", "allow_all"]
-"""What happens to a firing while an earlier one has not ended.
+Overlap = Literal["skip", "buffer_one", "buffer_all"]
+"""What becomes of a firing while an earlier one has not ended.
 
-``skip`` leaves it out; ``buffer_one`` lets one wait for the end, ``buffer_all`` all; ``allow_all``
-asks the loop at once, which runs its iterations one after another in any case.
+``skip`` leaves it out; ``buffer_one`` lets one wait for the end, ``buffer_all`` all. Temporal has
+other policies, which are not offered: a loop does one thing after another in any case, and goes on
+with what a firing asked for when that firing is ended.
 """
 
 
@@ -72,6 +73,15 @@ class CalendarTimes(Configuration):
         return calendars.FIELDS[name].values(getattr(self, name))
 
 
+def calendar_of_cron(line: str) -> CalendarTimes:
+    """Give the calendar that fires when a cron line does.
+
+    Raises:
+        ValueError: it is no such line.
+    """
+    return CalendarTimes(**calendars.fields_of_cron(line))
+
+
 class ScheduleTimes(Configuration):
     """When a schedule fires: at all times that any of these gives.
 
@@ -97,11 +107,6 @@ class ScheduleTimes(Configuration):
         if problems := list(self._problems()):
             raise ValueError("; ".join(problems))
         return self
-
-    def all_calendars(self) -> tuple[CalendarTimes, ...]:
-        """Give calendars and cron lines alike."""
-        lines = (CalendarTimes(**calendars.fields_of_cron(line)) for line in self.cron)
-        return (*self.calendars, *lines)
 
     def _problems(self) -> Iterator[str]:
         if self.every_seconds is None and not self.cron and not self.calendars:

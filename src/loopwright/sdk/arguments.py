@@ -3,13 +3,15 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime
 
+from loopwright.contracts.base import Configuration
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.iterations import MAX_CHANGES
 
-_LOOP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def check_loop_id(value: object) -> None:
@@ -18,22 +20,29 @@ def check_loop_id(value: object) -> None:
     Raises:
         UserError: it is none.
     """
-    if not isinstance(value, str) or not _LOOP_ID.fullmatch(value):
+    check_id("loop id", value)
+
+
+def check_id(name: str, value: object) -> None:
+    """Refuse what names neither a loop nor a schedule.
+
+    Raises:
+        UserError: it does not.
+    """
+    if not isinstance(value, str) or not _ID.fullmatch(value):
         raise _refusal(
-            "loop id",
-            "up to 64 letters, digits, '.', '_' or '-', the first a letter or digit",
-            value,
+            name, "up to 64 letters, digits, '.', '_' or '-', the first a letter or digit", value
         )
 
 
-def check_config(value: object) -> None:
-    """Refuse what is no configuration.
+def check_config(value: object, kind: type[Configuration] = LoopConfig) -> None:
+    """Refuse what is no configuration of a kind.
 
     Raises:
         UserError: it is none.
     """
-    if not isinstance(value, LoopConfig):
-        raise _refusal("config", "a LoopConfig (loopwright.contracts.configs)", value)
+    if not isinstance(value, kind):
+        raise _refusal("config", f"a {kind.__name__} ({kind.__module__})", value)
 
 
 def check_whole_number(name: str, value: object, *, most: int | None = None) -> None:
@@ -72,6 +81,37 @@ def check_changes(value: object) -> None:
         json.dumps(dict(value), allow_nan=False)  # type: ignore[call-overload]
     except (TypeError, ValueError):
         raise _refusal("changes", "values that JSON knows", value) from None
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Refuse what is none of a few words.
+
+    Raises:
+        UserError: it is none.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise _refusal(name, f"one of {', '.join(choices)}", value)
+
+
+def check_text(name: str, value: object) -> None:
+    """Refuse what is no text.
+
+    Raises:
+        UserError: it is none.
+    """
+    if not isinstance(value, str):
+        raise _refusal(name, "text", value)
+
+
+def check_time(name: str, value: object) -> datetime:
+    """Give a time that says what it is relative to; refuse any other.
+
+    Raises:
+        UserError: it is none.
+    """
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise _refusal(name, "a datetime with a time zone", value)
+    return value
 
 
 def check_flag(name: str, value: object) -> None:

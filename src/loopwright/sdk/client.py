@@ -23,6 +23,7 @@ from loopwright.sdk.arguments import check_config, check_loop_id, check_whole_nu
 from loopwright.sdk.loop_handle import QUERY_TIMEOUT, LoopHandle
 from loopwright.sdk.namespaces import check_search_attributes
 from loopwright.sdk.records import LoopSummary
+from loopwright.sdk.schedules import Schedules
 from loopwright.sdk.server_errors import UnknownLoop, translated
 
 
@@ -48,6 +49,11 @@ class LoopClient:
             UserError: nothing answers there, or it has no such namespace.
         """
         return cls(await connection.connect(address, namespace))
+
+    @property
+    def schedules(self) -> Schedules:
+        """Recurring iterations and evaluations of these loops."""
+        return Schedules(self._client, find_loop=self.loop)
 
     async def start(self, config: LoopConfig, *, loop_id: str | None = None) -> LoopHandle:
         """Start a loop; the id of one that has ended may be used again.

@@ -45,9 +45,9 @@ def translated(loop_id: str | None = None) -> Iterator[None]:
     try:
         yield
     except RPCError as error:
-        raise _of_rpc(subject, loop_id, error) from error
+        raise of_rpc(subject, loop_id, error) from error
     except WorkflowUpdateFailedError as error:
-        raise UserError(f"{subject} refuses: {_message(error.cause)}") from error
+        raise UserError(f"{subject} refuses: {message_of(error.cause)}") from error
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
         raise _unanswered(subject) from error
     except (WorkflowQueryFailedError, WorkflowQueryRejectedError) as error:
@@ -61,7 +61,7 @@ def translated(loop_id: str | None = None) -> Iterator[None]:
         ) from error
 
 
-def _of_rpc(subject: str, loop_id: str | None, error: RPCError) -> LoopError:
+def of_rpc(subject: str, loop_id: str | None, error: RPCError) -> LoopError:
     """Tell an unknown loop from a server or worker that does not answer."""
     if error.status == RPCStatusCode.NOT_FOUND:
         if "completed" in error.message:
@@ -82,13 +82,14 @@ def _failure(subject: str, cause: BaseException | None) -> str:
     if isinstance(cause, CancelledError):
         return f"{subject} was cancelled"
     if isinstance(cause, TerminatedError):
-        return f"{subject} was terminated: {_message(cause)}"
+        return f"{subject} was terminated: {message_of(cause)}"
     if isinstance(cause, TimeoutError):
         return f"{subject} timed out"
-    return f"{subject} failed: {_message(cause)}"
+    return f"{subject} failed: {message_of(cause)}"
 
 
-def _message(cause: BaseException | None) -> str:
+def message_of(cause: BaseException | None) -> str:
+    """Say the reason for which a workflow or an update failed, and its type where it tells more."""
     if isinstance(cause, ApplicationError) and cause.type not in (None, "ValueError", "UserError"):
         return f"{cause.message} ({cause.type})"
     return cause.message if isinstance(cause, FailureError) else str(cause)
