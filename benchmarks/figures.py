@@ -106,6 +106,36 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """How much of something there was, in its unit."""
+
+    name: str
+    value: float
+    unit: str
+    at_most: float | None = None
+    """Largest value that meets the target; None where there is none."""
+    at_least: float | None = None
+    """Smallest value that meets the target; None where there is none."""
+    detail: str = ""
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the target is met."""
+        is_too_much = self.at_most is not None and self.value > self.at_most
+        is_too_little = self.at_least is not None and self.value < self.at_least
+        return not (is_too_much or is_too_little)
+
+    def __str__(self) -> str:
+        """Write the amount as one line of the table."""
+        targets = (("at most", self.at_most), ("at least", self.at_least))
+        words = [
+            f"{word} {_amount(bound, self.unit)}" for word, bound in targets if bound is not None
+        ]
+        value = _amount(self.value, self.unit)
+        return _line(self.name, value, ", ".join(words), self.detail, self.is_met)
+
+
+@dataclass(frozen=True, slots=True)
 class Count:
     """How many of something there were; the target is none, where there is one."""
 
@@ -137,6 +167,11 @@ class Absent:
     def __str__(self) -> str:
         """Write it as one line of the table."""
         return f"{self.name:<54} not measured: {self.reason}"
+
+
+def _amount(value: float, unit: str) -> str:
+    number = f"{value:.0f}" if float(value).is_integer() or abs(value) >= 100 else f"{value:.2f}"
+    return f"{number} {unit}".rstrip()
 
 
 def _ms(seconds: float) -> str:
