@@ -35,7 +35,8 @@ demo: $(RUN_STAMP)
 	@$(BIN)/loopwright demo $(ARGS)
 
 test: $(DEV_STAMP)
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 \
+	  --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(DEV_STAMP)
 	@$(BIN)/ruff check

@@ -18,11 +18,7 @@ from loopwright.trajectories import codec
 from tests.e2e.loops import check_accounts, kill, small_config, until, until_restarted
 from tests.workflows.conftest import WORKFLOWS
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(600),
-    pytest.mark.xdist_group("platform"),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="session")

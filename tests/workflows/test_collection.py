@@ -79,7 +79,7 @@ async def test_loop_stops_when_the_platform_loses_too_many_groups_in_a_row(
 ) -> None:
     fakes.num_spares = 4
     fakes.failures["episode.grade_episode"] = [
-        ApplicationError("no jail", type="Poisoned", non_retryable=True) for _ in range(99)
+        ApplicationError("no jail", type="EngineUnavailable", non_retryable=True) for _ in range(99)
     ]
     handle = await start_loop(
         client, config(num_tasks=1, max_replacements=0, max_infra_drops_in_a_row=2)
