@@ -30,6 +30,8 @@ class Collection:
     """Groups that the loop has lost so far; counted on."""
     on_change: Callable[[], None]
     """Called when a group has ended, or none has for long."""
+    resumed: list[ParkedRef] = field(default_factory=list)
+    """Carried groups that have gone on."""
     ended: list[GroupResult] = field(default_factory=list)
     """In the order of their ends."""
     is_silent: bool = False
@@ -101,9 +103,11 @@ class Collection:
         return len(self._begun) - self.num_open > self._num_taken or self._may_begin()
 
     def _begin(self, work: TaskRef | ParkedRef) -> None:
-        parked = work if isinstance(work, ParkedRef) else None
-        task = work.task if isinstance(work, ParkedRef) else work
-        group = self.fan_out.begin(task, parked)
+        if isinstance(work, ParkedRef):
+            self.resumed.append(work)
+            group = self.fan_out.begin(work.task, work)
+        else:
+            group = self.fan_out.begin(work)
         group.task.add_done_callback(self._note_end)
         self._begun.append(group)
 

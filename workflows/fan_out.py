@@ -113,7 +113,7 @@ class FanOut:
         )
 
     def _may_be_newer(self) -> bool:
-        """Let a version that is published meanwhile sample what an evaluation must not mix."""
+        """Tell whether versions published meanwhile may sample: not in an evaluation of one."""
         return self.kind == "training" and self.config.iteration.max_staleness > 0
 
     def _environment(self, task: TaskRef) -> EnvironmentConfig:

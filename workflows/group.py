@@ -199,6 +199,7 @@ class GroupWorkflow:
             group_id=workflow.info().workflow_id,
             artifact=artifact,
             oldest_version=result.oldest_version,
+            num_episodes=result.num_episodes,
         )
         return result.model_copy(update={"parked": parked})
 

@@ -66,6 +66,8 @@ class IterationWorkflow:
             drops=iteration.drops,
             on_change=self._show_collection,
         )
+        self._is_handed_on = False
+        """Whether the loop has been told of the parked groups."""
         self._published: TrainStepResult | None = None
 
     @workflow.run
@@ -123,8 +125,9 @@ class IterationWorkflow:
         if self._iteration.config.iteration.max_staleness == 0:
             return
         loop = workflow.get_external_workflow_handle(self._iteration.holder)
-        parked = tuple(group.parked for group in self._groups if group.parked is not None)
-        await loop.signal(COLLECTED, Collected(index=self._iteration.index, parked=parked))
+        collected = Collected(index=self._iteration.index, parked=tuple(self._parked()))
+        await loop.signal(COLLECTED, collected)
+        self._is_handed_on = True
         with self._watch.timing("wait"):
             self._show("waiting for the version to learn from")
             await workflow.wait_condition(lambda: self._parent is not None)
@@ -137,6 +140,18 @@ class IterationWorkflow:
         await self._publish(trained)
         self._published = trained
         return "trained"
+
+    def _parked(self) -> list[ParkedRef]:
+        """Give the groups that a later iteration may go on with."""
+        return [group.parked for group in self._groups if group.parked is not None]
+
+    def _num_given_up(self) -> int:
+        """Count the episodes of parked groups that nobody goes on with."""
+        resumed = {ref.group_id for ref in self._collection.resumed}
+        given_up = [ref for ref in self._iteration.carried if ref.group_id not in resumed]
+        if not self._is_handed_on:
+            given_up += self._parked()
+        return sum(ref.num_episodes for ref in given_up)
 
     def _may_teach(self, group: GroupResult) -> bool:
         return group.is_admitted and not self._is_too_old(group)
@@ -228,9 +243,9 @@ class IterationWorkflow:
             outcome=outcome,
             policy_version=checkpoint.policy.version,
             checkpoint=checkpoint,
-            num_episodes=totals.num_episodes,
+            num_episodes=totals.num_episodes + self._num_given_up(),
             num_failed=totals.num_failed,
-            num_cancelled=totals.num_cancelled,
+            num_cancelled=totals.num_cancelled + self._num_given_up(),
             num_lost=totals.num_lost,
             num_groups=len(groups),
             num_carried=len(self._groups) - len(groups),

@@ -382,7 +382,7 @@ class LoopWorkflow:
             outcome="stopped" if self._is_stopped() else "completed",
             checkpoint=state.checkpoint,
             num_iterations=state.num_done,
-            num_episodes=state.num_episodes,
+            num_episodes=state.num_episodes + sum(ref.num_episodes for ref in state.parked),
             num_lost=state.num_lost,
             base_evaluation=state.base_evaluation,
             evaluations=state.evaluations,

@@ -9,7 +9,12 @@ from temporalio.exceptions import ApplicationError
 
 from loopwright.contracts.configs import IterationConfig, LoopConfig
 from loopwright.contracts.episodes import GradeEpisodeRequest
-from loopwright.contracts.iterations import IterationResult, SetRequest
+from loopwright.contracts.iterations import (
+    IterationResult,
+    SelectTasksRequest,
+    SetRequest,
+    StopRequest,
+)
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
 
@@ -144,6 +149,42 @@ async def test_carried_straggler_ends_in_the_next_iteration(
         if each.episode.task.task_id == "t1" and each.episode.resume_from is not None
     ]
     assert [head.num_turns for head in resumed if head] == [1, 1]
+
+
+CARRYING: dict[str, Any] = {"spare_groups": 1, "stragglers": "carry", "max_staleness": 1}
+
+
+async def test_group_that_is_parked_when_its_loop_ends_is_counted(
+    client: Client, fakes: FakeActivities
+) -> None:
+    hold_task(fakes, "t1")
+    fakes.turns_per_episode = 3
+    result = await (await start_loop(client, config(**CARRYING))).result()
+    (row,) = result.results
+    assert (row.num_carried, row.num_episodes) == (1, 4)
+    assert (result.num_episodes, result.num_lost) == (6, 0)
+
+
+async def test_carried_group_that_never_goes_on_counts_as_cancelled(
+    client: Client, fakes: FakeActivities
+) -> None:
+    def is_held(request: Any) -> bool:
+        if isinstance(request, SelectTasksRequest):
+            return fakes.counts()["control.select_tasks"] > 1
+        return bool(request.episode.task.task_id == "t1")
+
+    for name in ("episode.take_turns", "control.select_tasks"):
+        fakes.hold[name] = asyncio.Event()
+    fakes.is_held, fakes.turns_per_episode = is_held, 3
+    handle = await start_loop(client, config(num_iterations=2, **CARRYING))
+    while fakes.counts()["control.select_tasks"] < 2:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("stop", StopRequest(now=True))
+    result = await handle.result()
+    row = result.results[-1]
+    assert (row.index, row.outcome) == (2, "stopped")
+    assert (row.num_episodes, row.num_cancelled, row.num_lost) == (2, 2, 0)
+    assert (result.num_episodes, result.num_lost) == (6, 0)
 
 
 async def test_silence_is_told_in_the_details(client: Client, fakes: FakeActivities) -> None:

@@ -1,10 +1,12 @@
 """What a loop carries and tells stays a small payload, however long it runs."""
 
 from loopwright.contracts.artifacts import ArtifactRef
-from loopwright.contracts.configs import LoopConfig
+from loopwright.contracts.configs import MAX_SPARE_GROUPS, LoopConfig
 from loopwright.contracts.evaluations import Estimate, EvaluateRequest, EvaluationResult
+from loopwright.contracts.groups import ParkedRef
 from loopwright.contracts.iterations import IterationResult, LoopInput, LoopState
 from loopwright.contracts.policies import CheckpointRef, PolicyVersion
+from loopwright.contracts.tasks import TaskRef
 from loopwright.core.loop_bounds import (
     KEPT_EVALUATION_NAMES,
     KEPT_EVALUATIONS,
@@ -18,8 +20,9 @@ LONG = -0.12345678901234567
 METRICS = (
     *("loss", "entropy", "ratio", "clip_fraction", "kl", "gradient_norm", "num_steps"),
     *("num_tokens", "mismatch_mean", "mismatch_max", "mismatch_prob_error", "learning_rate"),
+    *("mean_age", *(f"mismatch_mean_age_{age}" for age in range(1, 9))),
 )
-PHASES = ("rollout", "batch", "train", "publish", "total")
+PHASES = ("rollout", "wait", "batch", "train", "publish", "total")
 REPORT = ArtifactRef(
     key=f"loop/{LOOP_ID}/0123456789ab/iteration/099999/report-{'0' * 32}.json",
     sha256="0" * 64,
@@ -45,6 +48,22 @@ def row() -> IterationResult:
         num_completion_tokens=999_999_999,
         seconds=dict.fromkeys(PHASES, 9999.999),
         metrics=dict.fromkeys(METRICS, LONG),
+    )
+
+
+def parked() -> ParkedRef:
+    path = f"loop/{LOOP_ID}/iteration/099999/task/program_steps.{'t' * 40}"
+    return ParkedRef(
+        task=TaskRef(environment="program_steps", task_id="t" * 40),
+        group_id=path,
+        artifact=ArtifactRef(
+            key=f"{path}/0123456789ab/parked-{'0' * 32}.json",
+            sha256="0" * 64,
+            num_bytes=99_999,
+            kind="parked",
+        ),
+        oldest_version=99_999,
+        num_episodes=72,
     )
 
 
@@ -78,6 +97,7 @@ def test_state_of_the_longest_loop_is_a_small_payload() -> None:
         asked_evaluations=(EvaluateRequest(name="e" * 200, num_tasks=200, samples=64),)
         * MAX_ASKED_EVALUATIONS,
         evaluation_names=("e" * 200,) * KEPT_EVALUATION_NAMES,
+        parked=(parked(),) * MAX_SPARE_GROUPS,
     )
     carried = LoopInput(loop_id=LOOP_ID, config=LoopConfig(), state=state).model_dump_json()
     assert 0.5 * LARGEST_BYTES < len(carried) < LARGEST_BYTES

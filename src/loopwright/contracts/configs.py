@@ -16,6 +16,8 @@ PICO = "pico"
 
 MAX_GROUPS = 200
 """Groups of an iteration; their manifests are one payload."""
+MAX_SPARE_GROUPS = 16
+"""Groups that may be begun in addition, and so be carried; what a loop carries is one payload."""
 
 Profile = Literal["embedded", "cluster", "many_open"]
 """Heartbeat timeouts: 20 s on one machine, 120 s in a cluster, 300 s above 5,000 open episodes."""
@@ -75,7 +77,7 @@ class IterationConfig(Configuration):
     """
     in_flight: InFlight = "turn_end"
     """What a publication does with completions under way."""
-    spare_groups: int = Field(default=0, ge=0, le=50)
+    spare_groups: int = Field(default=0, ge=0, le=MAX_SPARE_GROUPS)
     """Groups begun beyond ``num_tasks``, so that the slowest need not be waited for."""
     stragglers: Literal["wait", "drop", "carry"] = "wait"
     """What becomes of open groups once ``num_tasks`` are scored.

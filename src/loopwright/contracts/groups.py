@@ -71,6 +71,8 @@ class ParkedRef(Contract):
     artifact: ArtifactRef
     oldest_version: int | None
     """Oldest policy version that sampled a token of it; None before the first."""
+    num_episodes: int = 0
+    """Episodes that it began."""
 
 
 class GroupManifest(Contract):

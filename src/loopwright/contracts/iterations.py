@@ -95,7 +95,7 @@ class IterationResult(Contract):
     num_failed: int = 0
     """Episodes that ended without a reward of their own accord."""
     num_cancelled: int = 0
-    """Episodes that were cancelled before their end."""
+    """Episodes that were cancelled before their end, or given up with a parked group."""
     num_lost: int = 0
     """Episodes without a recorded outcome."""
     num_groups: int = 0
@@ -142,7 +142,7 @@ class LoopState(Contract):
     num_requested: int | None = 0
     """Iterations asked for; None keeps the loop open, idle when there is nothing to do."""
     results: tuple[IterationResult, ...] = ()
-    """The newest 40; older ones are in the store."""
+    """The newest 25; older ones are in the store."""
     base_evaluation: EvaluationResult | None = None
     evaluations: tuple[EvaluationResult, ...] = ()
     """Those between iterations, the newest 16; older ones are in the store."""

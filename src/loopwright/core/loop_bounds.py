@@ -2,7 +2,7 @@
 
 ITERATIONS_PER_RUN = 50
 """Iterations after which a loop continues as new, with no child open."""
-KEPT_RESULTS = 40
+KEPT_RESULTS = 25
 """Results of iterations that a loop carries; older ones have workflows of their own."""
 MAX_ASKED_EVALUATIONS = 8
 """Evaluations that may wait for their turn."""
