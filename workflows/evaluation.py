@@ -62,6 +62,7 @@ class EvaluationWorkflow:
             config=self._evaluation.config,
             checkpoint=self._evaluation.checkpoint,
             group_size=self._evaluation.samples,
+            seed=seeds.derive(self._evaluation.config.seed, "evaluation", self._evaluation.name),
         ).run(tasks)
         raise_if_cancelled()
 

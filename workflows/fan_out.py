@@ -33,6 +33,8 @@ class FanOut:
     config: LoopConfig
     checkpoint: CheckpointRef
     group_size: int
+    seed: int
+    """Of all episodes; the same in every loop that has the same configuration."""
     is_ahead: bool = False
     """Whether the trainer is still busy with earlier work."""
 
@@ -98,7 +100,7 @@ class FanOut:
                 engine=self.config.engines[0].name,
                 sampling=self.config.sampling,
                 budgets=self.config.episode,
-                seed=seeds.derive(self.prefix, self.config.seed, task.environment, task.task_id),
+                seed=seeds.derive(self.seed, task.environment, task.task_id),
                 priority=priority,
                 profile=self.config.profile,
             ),

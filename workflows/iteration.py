@@ -60,6 +60,7 @@ class IterationWorkflow:
                 config=iteration.config,
                 checkpoint=iteration.checkpoint,
                 group_size=iteration.config.iteration.group_size,
+                seed=seeds.derive(iteration.config.seed, "episodes", iteration.index),
                 is_ahead=iteration.has_predecessor,
             ),
             config=iteration.config.iteration,
