@@ -1,12 +1,10 @@
 """One group: the G episodes of one task, scored together."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from temporalio import workflow
 from temporalio.common import TypedSearchAttributes
-from temporalio.exceptions import ApplicationError, ChildWorkflowError
-from temporalio.workflow import HandlerUnfinishedPolicy
+from temporalio.exceptions import ChildWorkflowError
 
 from loopwright.contracts import activities, ids, queues
 from loopwright.contracts.episodes import EpisodeInput, EpisodeResult
@@ -32,18 +30,18 @@ with workflow.unsafe.imports_passed_through():
         until_cancelled,
     )
     from loopwright.workflows.episode import EpisodeWorkflow
+    from loopwright.workflows.group_steering import GroupSteering, park_episode
     from loopwright.workflows.options import call, temporal_priority
-
-EpisodeHandle = workflow.ChildWorkflowHandle[EpisodeWorkflow, EpisodeResult]
 
 
 @workflow.defn(name=ids.GROUP)
-class GroupWorkflow:
+class GroupWorkflow(GroupSteering):
     """Durable life of one group, ``.../task/T``.
 
     The unit of baseline and of admission. An episode that fails takes none of its siblings with
     it: a fresh one, with the next free index, replaces it while the budget lasts, and the score
-    says whether what the group has then is enough. One that is cancelled is not replaced.
+    says whether what the group has then is enough. One that is cancelled is not replaced; one that
+    is requeued goes on from its newest committed turn, in a run of its own.
 
     A group that is parked ends at once, with the outcomes it has and the turns that the others
     reached; started again under its id, it goes on with those. One that is cancelled ends
@@ -54,10 +52,9 @@ class GroupWorkflow:
     def __init__(self, group: GroupInput) -> None:
         self._group = group
         self._num_begun = 0
-        """Episodes begun, in this run or before it was parked; the next free index."""
-        self._ended: dict[int, EpisodeResult] = {}
+        self._ended = {}
+        self._open = {}
         self._parked: dict[int, EpisodeResult] = {}
-        self._open: dict[int, EpisodeHandle] = {}
         self._is_parking = False
 
     @workflow.run
@@ -131,7 +128,7 @@ class GroupWorkflow:
             )
             self._open[index] = handle
             if self._is_parking:
-                await _park_episode(handle)
+                await park_episode(handle)
             return await handle
         except ChildWorkflowError as error:
             if is_cancellation(error) and workflow.cancellation_reason() is not None:
@@ -222,18 +219,6 @@ class GroupWorkflow:
 
     def _summary(self, episode: EpisodeInput) -> str:
         return f"{episode.kind} of {episode.task.task_id}, policy version {episode.policy.version}"
-
-    @workflow.signal(unfinished_policy=HandlerUnfinishedPolicy.ABANDON)
-    async def park(self) -> None:
-        """End at once, for a later iteration to go on with; a whole group is scored instead."""
-        self._is_parking = True
-        await all_of(_park_episode(handle) for handle in list(self._open.values()))
-
-
-async def _park_episode(handle: EpisodeHandle) -> None:
-    """Ask an episode to park; one that has just ended needs no asking."""
-    with suppress(ApplicationError):
-        await handle.signal(EpisodeWorkflow.park)
 
 
 def _cancelled(index: int) -> EpisodeResult:

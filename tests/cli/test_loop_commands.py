@@ -96,6 +96,23 @@ async def test_running_loop_is_set_and_described_as_it_stands(
     assert len(described["progress"]["results"]) == 1
 
 
+async def test_episodes_of_a_running_loop_are_requeued_and_cancelled(
+    loopwright: Command, config: str, fakes: FakeActivities
+) -> None:
+    fakes.hold["episode.take_turns"] = asyncio.Event()
+    await loopwright("start", config, "--id", "first")
+    while fakes.counts()["episode.take_turns"] < 12:
+        await asyncio.sleep(0.02)
+    for index, verb in enumerate(("requeue", "cancel")):
+        episode = f"loop/first/iteration/000001/task/program_steps.t0/episode/{index}"
+        done = await loopwright(verb, episode, "--json")
+        assert (done.status, done.json) == (0, {"loop_id": "first", "episode": episode}), done.err
+    refused = await loopwright("cancel", "first")
+    assert (refused.status, refused.out) == (2, "")
+    assert "episode: expected its workflow id" in refused.err
+    fakes.hold["episode.take_turns"].set()
+
+
 @pytest.mark.parametrize(
     ("word", "expected"),
     [

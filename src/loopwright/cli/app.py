@@ -7,6 +7,7 @@ import typer
 
 import loopwright
 from loopwright.cli import (
+    cancel,
     config_check,
     demo,
     describe,
@@ -16,6 +17,7 @@ from loopwright.cli import (
     pause,
     policy_build,
     report,
+    requeue,
     resume,
     sandbox,
     set_loop,
@@ -68,6 +70,8 @@ app.command("pause")(pause.pause)
 app.command("resume")(resume.resume)
 app.command("stop")(stop.stop)
 app.command("set")(set_loop.set_loop)
+app.command("cancel")(cancel.cancel)
+app.command("requeue")(requeue.requeue)
 app.command("report")(report.report)
 app.command("worker")(worker.worker)
 app.add_typer(config_check.app, name="config")

@@ -27,3 +27,6 @@ State = Annotated[
     ),
 ]
 Loop = Annotated[str, typer.Argument(metavar="LOOP", help="Id of the loop; `list` shows them.")]
+Episode = Annotated[
+    str, typer.Argument(metavar="EPISODE", help="Id of the episode, as the Web UI shows it.")
+]

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from loopwright.contracts.artifacts import ArtifactRef
 from loopwright.contracts.base import SCHEMA_VERSION, Contract
 from loopwright.contracts.episodes import EpisodeInput, EpisodeResult
@@ -25,6 +27,12 @@ class GroupInput(Contract):
 
     Iteration and priority are taken from this input then, all else from what it left.
     """
+
+
+class EpisodeRequest(Contract):
+    """Names an episode under way in a group (updates ``cancel_episode``, ``requeue_episode``)."""
+
+    index: int = Field(ge=0)
 
 
 class ScoreGroupRequest(Contract):

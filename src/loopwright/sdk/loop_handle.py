@@ -32,6 +32,7 @@ from loopwright.sdk.arguments import (
     check_seconds,
     check_whole_number,
 )
+from loopwright.sdk.episodes import steer_episode
 from loopwright.sdk.records import LoopDescription, LoopSummary, status_of
 from loopwright.sdk.server_errors import LoopUnanswered, translated
 from loopwright.sdk.updates import execute_update
@@ -155,6 +156,30 @@ class LoopHandle:
         check_changes(changes)
         found = await self._update("set", SetRequest(changes=dict(changes)))
         return LoopConfig.model_validate(found)
+
+    async def cancel_episode(self, episode: str) -> None:
+        """End an episode under way without a reward; no other takes its place in its group.
+
+        Args:
+            episode: its workflow id, as the Web UI shows it.
+
+        Raises:
+            UserError: it is no episode of this loop, or is not under way.
+        """
+        await steer_episode(self._client, self.loop_id, episode, "cancel_episode")
+
+    async def requeue_episode(self, episode: str) -> None:
+        """Take an episode from its worker and queue it: it goes on from its last committed turn.
+
+        One that is being graded ends as it would.
+
+        Args:
+            episode: its workflow id, as the Web UI shows it.
+
+        Raises:
+            UserError: it is no episode of this loop, or is not under way.
+        """
+        await steer_episode(self._client, self.loop_id, episode, "requeue_episode")
 
     async def config(self) -> LoopConfig:
         """Read the configuration as it stands; where no worker answers, as the loop was started.
