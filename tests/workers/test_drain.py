@@ -30,6 +30,7 @@ def worker(
         env=os.environ
         | {
             "LOOPWRIGHT_TEMPORAL_ADDRESS": temporal.client.service_client.config.target_host,
+            "LOOPWRIGHT_TEMPORAL_NAMESPACE": temporal.client.namespace,
             "LOOPWRIGHT_GRACE_SECONDS": str(grace_seconds),
         },
         start_new_session=True,

@@ -17,6 +17,7 @@ from loopwright.activities.failures import FailureInterceptor
 from loopwright.contracts import ids, queues
 from loopwright.contracts.configs import EvaluationConfig, IterationConfig, LoopConfig, TrainConfig
 from loopwright.contracts.iterations import LoopInput
+from loopwright.contracts.queues import Pool
 from loopwright.core import loop_bounds
 from loopwright.workers.pools import POOLS
 from tests.fakes import FakeActivities
@@ -28,14 +29,19 @@ def resolve(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-QUEUES = (
-    queues.CONTROL,
-    queues.WAITS,
-    queues.EPISODE,
-    queues.TRAINER,
-    queues.engine_queue("main"),
-)
-WORKFLOWS = [resolve(target) for pool in POOLS.values() for target in pool.workflows]
+def workflows_of(*pools: Pool) -> list[Any]:
+    """Import the workflows that the workers of pools run."""
+    return [resolve(target) for pool in pools for target in POOLS[pool].workflows]
+
+
+WORKFLOWS = workflows_of(*POOLS)
+WORKFLOWS_BY_QUEUE = {
+    queues.CONTROL: workflows_of(Pool.CONTROL),
+    queues.WAITS: [],
+    queues.EPISODE: workflows_of(Pool.EPISODE),
+    queues.TRAINER: [],
+    queues.engine_queue("main"): [],
+}
 
 
 def asking(client: Client) -> list[Callable[..., Any]]:
@@ -59,11 +65,11 @@ async def client(temporal: WorkflowEnvironment, fakes: FakeActivities) -> AsyncI
 async def workers(client: Client, fakes: FakeActivities) -> AsyncIterator[None]:
     """Run a worker with fakes on every queue."""
     async with AsyncExitStack() as stack:
-        for queue in QUEUES:
+        for queue, workflows in WORKFLOWS_BY_QUEUE.items():
             worker = Worker(
                 client,
                 task_queue=queue,
-                workflows=WORKFLOWS,
+                workflows=workflows,
                 activities=[*fakes.all(), *asking(client)],
                 interceptors=[FailureInterceptor()],
             )
