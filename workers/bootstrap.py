@@ -20,6 +20,7 @@ from loopwright.contracts.queues import Pool
 from loopwright.workers.connection import connect
 from loopwright.workers.pools import POOLS
 from loopwright.workers.settings import Settings
+from loopwright.workers.versions import deployment_of
 
 _logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ def make_worker(pool: Pool, settings: Settings, client: Client, activities: list
         activities=activities,
         activity_executor=ThreadPoolExecutor(at_once, thread_name_prefix="activity"),
         interceptors=[FailureInterceptor()],
+        deployment_config=deployment_of(pool, settings),
         max_concurrent_activities=at_once,
         max_cached_workflows=_CACHED_WORKFLOWS,
         max_concurrent_workflow_tasks=32,

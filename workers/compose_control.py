@@ -17,8 +17,10 @@ from loopwright.activities.control.select_tasks import select_tasks
 from loopwright.activities.control.write_report import WriteReport
 from loopwright.activities.failures import FailureInterceptor
 from loopwright.contracts import queues
+from loopwright.contracts.queues import Pool
 from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
+from loopwright.workers.versions import deployment_of
 
 _WAITS_AT_ONCE = 1000
 """Firings of schedules that one process waits for; each takes a query every ten seconds."""
@@ -29,7 +31,7 @@ async def compose(
 ) -> list[Callable[..., Any]]:
     """Build the activities of the control pool; the stack ends those that wait."""
     store = open_store(settings)
-    await stack.enter_async_context(_waits(client))
+    await stack.enter_async_context(_waits(settings, client))
     return [
         select_tasks,
         AskLoop(client).ask_loop,
@@ -40,13 +42,14 @@ async def compose(
     ]
 
 
-def _waits(client: Client) -> Worker:
+def _waits(settings: Settings, client: Client) -> Worker:
     """Make the worker of what only waits, apart: it must not keep from a slot what it waits for."""
     return Worker(
         client,
         task_queue=queues.WAITS,
         activities=[AwaitLoop(client).await_loop],
         interceptors=[FailureInterceptor()],
+        deployment_config=deployment_of(Pool.CONTROL, settings),
         max_concurrent_activities=_WAITS_AT_ONCE,
         graceful_shutdown_timeout=timedelta(seconds=5),
     )

@@ -1,6 +1,7 @@
 """Environment variables of a worker, read once into one frozen record."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -10,12 +11,21 @@ from pydantic import Field, ValidationError, field_validator
 from loopwright.contracts.base import Contract, refusals
 from loopwright.contracts.failures import UserError
 
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
 
 class Settings(Contract):
     """Where a worker finds the rest of the platform."""
 
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
+    deployment: str = "loopwright"
+    """Name of the Worker Deployment that the workers of a cluster are of."""
+    build_id: str | None = None
+    """Build of the platform that this worker is; None where builds are not told apart.
+
+    Not of an engine's worker, which serves all builds.
+    """
     prepares_namespace: bool = False
     """Whether workers create the search attributes that the namespace lacks."""
     s3_endpoint: str | None = None
@@ -62,6 +72,13 @@ class Settings(Contract):
     def _is_url(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
             raise ValueError(f"expected http://HOST:PORT or https://HOST, got {value!r}")
+        return value
+
+    @field_validator("deployment", "build_id")
+    @classmethod
+    def _is_version(cls, value: str | None) -> str | None:
+        if value is not None and not _VERSION.fullmatch(value):
+            raise ValueError(f"expected letters, digits, '.', '_' and '-', got {value!r}")
         return value
 
     @classmethod

@@ -22,15 +22,11 @@ from loopwright.contracts.policies import CheckpointRef
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import is_unserved
+    from loopwright.workflows.continuation import Continuation
     from loopwright.workflows.options import Patience, call
 
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 15.0
-
-
-def is_history_full() -> bool:
-    """Tell whether the workflow is to continue as new."""
-    return workflow.info().is_continue_as_new_suggested()
 
 
 class EngineLease:
@@ -55,6 +51,7 @@ class EngineLease:
         self._holder = workflow.info().workflow_id
         self._is_known = is_known
         self._patience = patience or Patience()
+        self._continuation = Continuation()
         self.is_held = False
 
     async def __aenter__(self) -> Self:
@@ -83,7 +80,7 @@ class EngineLease:
     ) -> None:
         """Wait until the engine is free, then publish ``checkpoint`` to it.
 
-        Returns without the lease when the wait has filled the workflow's history, too.
+        Returns without the lease where the workflow is to continue as new, too.
 
         Args:
             checkpoint: the version to serve.
@@ -95,7 +92,7 @@ class EngineLease:
         """
         pause = _FIRST_PAUSE_SECONDS
         unserved_seconds = 0.0
-        while not (self.is_held or is_given_up() or is_history_full()):
+        while not (self.is_held or is_given_up() or self._is_cut_short()):
             answer = await self._ask(checkpoint, seconds=self._longest_wait(unserved_seconds))
             if answer is None:
                 unserved_seconds += self._longest_wait(unserved_seconds)
@@ -108,6 +105,10 @@ class EngineLease:
                 on_wait(f"engine {self._engine} is leased to {answer.holder}")
                 await workflow.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _is_cut_short(self) -> bool:
+        """Tell whether another run is to go on waiting; it takes the engine for known."""
+        return self._is_known and self._continuation.is_due()
 
     async def _ask(self, checkpoint: CheckpointRef, *, seconds: float) -> AcquireLeaseResult | None:
         """Ask for the lease; None when no worker took the question in ``seconds``."""

@@ -10,7 +10,7 @@ from loopwright.core import loop_bounds, staleness
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import raise_if_cancelled
-    from loopwright.workflows.engine_lease import is_history_full
+    from loopwright.workflows.continuation import Continuation
     from loopwright.workflows.loop_children import IterationHandle, start_iteration
     from loopwright.workflows.loop_evaluations import LoopEvaluations
     from loopwright.workflows.loop_record import LoopRecord
@@ -34,6 +34,7 @@ class LoopWorkflow(LoopSteering):
         self._record = LoopRecord(loop)
         self._work = LoopWork(self._record)
         self._evaluations = LoopEvaluations(self._record, self._work)
+        self._continuation = Continuation()
 
     @workflow.run
     async def run(self, loop: LoopInput) -> LoopResult:
@@ -67,20 +68,20 @@ class LoopWorkflow(LoopSteering):
         self._record.update(checkpoint=checkpoint)
 
     async def _wait_for_work(self) -> None:
-        """Return when there is something to run or the loop is to end."""
+        """Return when there is something to run, or this run of the loop is to end."""
         while not self._has_news():
             await self._work.lease.release()
             await self._wait_while(is_paused=self._record.state.is_paused)
 
     async def _wait_while(self, *, is_paused: bool) -> None:
-        """Return when there is work, the loop is over, or a pause begins or ends."""
+        """Return when there is news, or a pause begins or ends."""
         self._record.show("paused" if is_paused else "idle")
         await workflow.wait_condition(
             lambda: self._has_news() or self._record.state.is_paused is not is_paused
         )
 
     def _has_news(self) -> bool:
-        return self._record.has_work() or self._record.has_evaluation() or self._record.is_over()
+        return self._record.is_asked() or self._record.is_over() or self._is_run_long()
 
     async def _run_iterations(self) -> None:
         """Run iterations, overlapping as the staleness lets them, until none may follow."""
@@ -124,9 +125,11 @@ class LoopWorkflow(LoopSteering):
 
     async def _continue_as_new_if_long(self) -> None:
         if self._is_run_long() and not self._record.is_over():
+            if not self._record.is_asked():
+                await self._work.lease.release()
             await self._work.continue_as_new()
 
     def _is_run_long(self, num_open: int = 0) -> bool:
         """Tell whether this run is to be continued as new before another iteration."""
         num_begun = self._record.num_this_run + num_open
-        return is_history_full() or num_begun >= loop_bounds.ITERATIONS_PER_RUN
+        return self._continuation.is_due() or num_begun >= loop_bounds.ITERATIONS_PER_RUN

@@ -117,6 +117,10 @@ class LoopRecord:
         """Tell whether an evaluation that was asked for is to be made now."""
         return bool(self.state.asked_evaluations) and not self.state.is_paused
 
+    def is_asked(self) -> bool:
+        """Tell whether there is anything to do now."""
+        return self.has_work() or self.has_evaluation()
+
     def has_reached_target(self) -> bool:
         """Tell whether the policy is as good as the configuration asks for."""
         rates = [result.first_pass_rate for result in self.state.results]

@@ -11,6 +11,7 @@ from loopwright.contracts.failures import LoopError
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import failure_of, is_cancellation, raise_if_cancelled
+    from loopwright.workflows.continuation import continue_as_new
     from loopwright.workflows.engine_lease import EngineLease
     from loopwright.workflows.loop_record import LoopRecord
 
@@ -101,4 +102,4 @@ class LoopWork:
         await workflow.wait_condition(workflow.all_handlers_finished)
         self.lease.hand_over()
         loop = self._record.loop
-        workflow.continue_as_new(loop.model_copy(update={"state": self._record.state}))
+        continue_as_new(loop.model_copy(update={"state": self._record.state}))

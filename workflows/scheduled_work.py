@@ -18,7 +18,7 @@ from loopwright.contracts.schedules import (
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import failure_of, is_cancellation
-    from loopwright.workflows.engine_lease import is_history_full
+    from loopwright.workflows.continuation import Continuation, continue_as_new
     from loopwright.workflows.options import call
 
 
@@ -36,6 +36,7 @@ class ScheduledWorkWorkflow:
     async def run(self, firing: ScheduledWorkInput) -> ScheduledWorkResult:
         """Ask and wait."""
         self._firing = firing
+        self._continuation = Continuation()
         try:
             asked = firing.asked or await self._ask()
             self._show(asked)
@@ -73,8 +74,8 @@ class ScheduledWorkWorkflow:
             )
             if answer.is_done:
                 return answer
-            if is_history_full():
-                workflow.continue_as_new(self._firing.model_copy(update={"asked": asked}))
+            if self._continuation.is_due():
+                continue_as_new(self._firing.model_copy(update={"asked": asked}))
 
     def _request(self) -> RunIterationsRequest | EvaluateRequest:
         work = self._firing.work

@@ -19,3 +19,8 @@ def test_each_wrong_variable_is_named_at_once() -> None:
         "LOOPWRIGHT_S3_ENDPOINT: expected http://HOST:PORT or https://HOST, got 'ftp://host'",
         "LOOPWRIGHT_SANDBOX_SLOTS: expected a valid integer, got 'many'",
     ]
+
+
+def test_build_that_the_server_could_not_name_is_refused() -> None:
+    with pytest.raises(UserError, match="LOOPWRIGHT_BUILD_ID: expected"):
+        Settings.from_environment({"LOOPWRIGHT_BUILD_ID": "main:7c3"})

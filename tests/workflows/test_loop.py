@@ -293,23 +293,6 @@ async def test_update_of_an_ending_loop_is_refused(client: Client, fakes: FakeAc
     await handle.result()
 
 
-@pytest.mark.usefixtures("short_runs")
-async def test_long_loop_continues_as_new_and_loses_nothing(
-    client: Client, fakes: FakeActivities
-) -> None:
-    count = 5
-    config = small_config(
-        num_iterations=count, iteration=IterationConfig(num_tasks=1, group_size=2)
-    )
-    handle = await start_loop(client, config)
-    result = await handle.result()
-    assert (result.num_iterations, result.num_episodes, result.num_lost) == (count, 2 * count, 0)
-    assert result.checkpoint.policy.version == count
-    assert [row.index for row in result.results] == list(range(3, count + 1))
-    assert (await handle.describe()).run_id != handle.first_execution_run_id
-    assert fakes.counts()["trainer.import_policy"] == 1
-
-
 async def test_iterations_asked_for_during_the_last_evaluation_are_refused(
     client: Client, fakes: FakeActivities
 ) -> None:
