@@ -18,8 +18,8 @@ from loopwright.contracts.failures import UserError
 from loopwright.embedded import temporal_settings
 from loopwright.sdk import LoopClient
 from loopwright.sdk.namespaces import check_search_attributes, create_search_attributes
-from tests.cli.conftest import run_command
 from tests.binaries import binary
+from tests.cli.conftest import run_command
 from tests.workflows.conftest import small_config
 
 
