@@ -156,6 +156,8 @@ def worker(
         "LOOPWRIGHT_MAX_EPISODES": str(options.max_episodes),
         "LOOPWRIGHT_READY_FILE": str(folder.ready(name)),
         "LOOPWRIGHT_GRACE_SECONDS": str(grace_seconds),
+        # Nobody makes a build current here, and no two are there at once.
+        "LOOPWRIGHT_BUILD_ID": "",
         "OMP_NUM_THREADS": str(num_threads),
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
