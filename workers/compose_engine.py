@@ -17,7 +17,7 @@ from loopwright.activities.engine.release_lease import ReleaseLease
 from loopwright.adapters.checkpoint_directories import materialise_policy
 from loopwright.adapters.model_fingerprint import model_fingerprint
 from loopwright.adapters.vllm_admin import VllmAdmin
-from loopwright.contracts.failures import UserError
+from loopwright.contracts.failures import LoopUnavailable, UserError
 from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
 
@@ -50,13 +50,17 @@ async def compose(
 
 
 async def is_running(client: Client, workflow_id: str) -> bool:
-    """Tell whether the workflow of an id is running."""
+    """Tell whether the workflow of an id is running.
+
+    Raises:
+        LoopUnavailable: the server does not answer.
+    """
     try:
         description = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return False
-        raise
+        raise LoopUnavailable(f"no answer about {workflow_id}: {error.message}") from error
     return description.status is WorkflowExecutionStatus.RUNNING
 
 

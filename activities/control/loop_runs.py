@@ -98,12 +98,17 @@ class LoopRuns:
             raise LoopUnavailable(f"no answer about evaluation {name}: {error.message}") from error
 
     async def how_it_ended(self, run: LoopRun) -> str:
-        """Say how a closed run ended: ``is stopped``, ``failed: loss is nan``."""
+        """Say how a closed run ended: ``is stopped``, ``failed: loss is nan``.
+
+        Raises:
+            LoopUnavailable: the server does not answer.
+        """
         handle = self._client.get_workflow_handle(
             self.workflow_id, run_id=run.run_id, result_type=LoopResult
         )
         try:
-            return f"is {(await handle.result()).outcome}"
+            with told(self.loop_id):
+                return f"is {(await handle.result()).outcome}"
         except WorkflowFailureError as error:
             return f"failed: {_reason(error.cause)}"
 

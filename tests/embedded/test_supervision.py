@@ -3,19 +3,23 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from loopwright.contracts.failures import UserError
+from loopwright.embedded.child import Child
 from loopwright.embedded.info import ChildState, StackInfo
 from loopwright.embedded.locks import hold, is_held
 from loopwright.embedded.plan import RestartPolicy
 from loopwright.embedded.processes import identify, kill_session
+from loopwright.embedded.state_folder import StateFolder
 from tests.embedded.children import child, plan
 
 FOREGROUND = """
 import sys
+import time
 from pathlib import Path
 from loopwright.embedded.plan import Plan
 from loopwright.embedded.supervision import supervise
@@ -50,6 +54,25 @@ def test_lock_has_one_holder(tmp_path: Path) -> None:
 def test_pause_doubles_up_to_its_limit() -> None:
     policy = RestartPolicy(first_seconds=0.5, max_seconds=10)
     assert [policy.pause_seconds(number) for number in range(1, 8)] == [0.5, 1, 2, 4, 8, 10, 10]
+
+
+def test_what_ran_well_for_ten_seconds_starts_again_at_once(tmp_path: Path) -> None:
+    folder, policy = StateFolder(tmp_path), RestartPolicy()
+    folder.make()
+    one, now = Child(child(tmp_path, "one"), folder, policy), 0.0
+    for _ in range(5):
+        assert one.is_due(now)
+        one.start(now)
+        while one.state is not ChildState.HEALTHY:
+            time.sleep(0.02)
+            now += 0.2
+            one.watch(now)
+        now += 10
+        one.kill()
+        while one.is_running:
+            one.watch(now)
+        now += policy.first_seconds
+    assert one.failures == 1
 
 
 def test_reused_process_id_is_left_alone() -> None:

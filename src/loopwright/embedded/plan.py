@@ -61,8 +61,8 @@ class RestartPolicy(Contract):
     first_seconds: float = 0.5
     """Pause before the first restart; doubled for each further one."""
     max_seconds: float = 10.0
-    reset_after_seconds: float = 60.0
-    """Health for so long forgets earlier failures."""
+    reset_after_seconds: float = 10.0
+    """Health for so long forgets earlier failures: what was killed starts again at once."""
     max_start_failures: int = 5
     """A child that ends so often and was never healthy makes the start fail."""
 

@@ -115,12 +115,20 @@ class LoopHandle:
         return (*(each for each in found if each is not None), *recent)
 
     async def result(self) -> LoopResult:
-        """Wait for the end.
+        """Wait for the end, however long it takes.
 
         Raises:
+            LoopUnanswered: nothing has answered for five minutes.
             LoopError: the loop failed or was cancelled.
         """
-        return await self._patiently(self._result)
+        while True:
+            try:
+                return await self._result()
+            except LoopUnanswered as error:
+                # The wait was long before it broke; what counts is the silence from here on.
+                logger.warning("%s; asking again", error)
+                await self._patiently(self.status)
+                await asyncio.sleep(1)
 
     async def pause(self) -> None:
         """Let the running iteration finish, then wait for ``resume``."""

@@ -24,6 +24,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from loopwright.contracts.failures import ContractError, LoopError, UserError
 
 _UNANSWERED = (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNAVAILABLE)
+_LOST_CONNECTIONS = ("transport error", "h2 protocol error", "error reading a body", "broken pipe")
+"""What the SDK's core says where a connection ends before the answer, whatever the status."""
 
 
 class LoopUnanswered(LoopError):
@@ -67,7 +69,7 @@ def of_rpc(subject: str, loop_id: str | None, error: RPCError) -> LoopError:
         if "completed" in error.message:
             return UserError(f"{subject} has ended; start it anew instead")
         return UnknownLoop(f"there is no loop {loop_id!r}")
-    if error.status in _UNANSWERED or "no poller" in error.message.lower():
+    if _is_unanswered(error):
         return _unanswered(subject)
     if missing := re.search(r"search attribute (\w+)", error.message):
         return UserError(
@@ -75,6 +77,14 @@ def of_rpc(subject: str, loop_id: str | None, error: RPCError) -> LoopError:
             f"all of deploy/temporal/search-attributes.yaml in it"
         )
     return LoopError(f"{subject}: the Temporal server refuses: {_first_line(error)}")
+
+
+def _is_unanswered(error: RPCError) -> bool:
+    """Tell whether the server, or who answers for it, has said nothing."""
+    said = error.message.lower()
+    return error.status in _UNANSWERED or any(
+        words in said for words in ("no poller", *_LOST_CONNECTIONS)
+    )
 
 
 def _failure(subject: str, cause: BaseException | None) -> str:
