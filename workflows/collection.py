@@ -5,14 +5,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from loopwright.contracts.configs import IterationConfig
 from loopwright.contracts.groups import DropCounts, GroupResult, ParkedRef
+from loopwright.contracts.progress import Trouble
 from loopwright.contracts.tasks import TaskRef
-from loopwright.core import run_limits
+from loopwright.core import details, run_limits, states
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import all_of
@@ -29,11 +31,13 @@ class Collection:
     drops: DropCounts
     """Groups that the loop has lost so far; counted on."""
     on_change: Callable[[], None]
-    """Called when a group has ended, or none has for long."""
+    """Called when a group has begun or ended, or none has for long."""
     resumed: list[ParkedRef] = field(default_factory=list)
     """Carried groups that have gone on."""
     ended: list[GroupResult] = field(default_factory=list)
     """In the order of their ends."""
+    troubles: deque[Trouble] = field(default_factory=lambda: deque(maxlen=details.MAX_TROUBLES))
+    """The newest groups that were lost to the platform or their task."""
     is_silent: bool = False
     """Whether nothing has ended for as long as the watchdog waits."""
     _waiting: deque[TaskRef | ParkedRef] = field(default_factory=deque)
@@ -88,6 +92,7 @@ class Collection:
         while (self._waiting or self.num_open) and not self._is_enough():
             while self._may_begin():
                 self._begin(self._waiting.popleft())
+            self.on_change()
             await workflow.wait_condition(self._has_news)
             self._take_ended()
 
@@ -108,12 +113,16 @@ class Collection:
             group = self.fan_out.begin(work.task, work)
         else:
             group = self.fan_out.begin(work)
-        group.task.add_done_callback(self._note_end)
+        group.task.add_done_callback(partial(self._note_end, group))
         self._begun.append(group)
 
-    def _note_end(self, task: "asyncio.Task[GroupResult]") -> None:
-        if not task.cancelled() and task.exception() is None:
-            self.ended.append(task.result())
+    def _note_end(self, group: OpenGroup, task: "asyncio.Task[GroupResult]") -> None:
+        if task.cancelled() or task.exception() is not None:
+            return
+        result = task.result()
+        self.ended.append(result)
+        if states.group_state(result) == "lost":
+            self.troubles.append(Trouble(workflow_id=group.workflow_id, reason=result.reason))
 
     def _take_ended(self) -> None:
         """Count what ended since, and let spares take the place of what is lost."""
@@ -126,7 +135,6 @@ class Collection:
         for group in news:
             if not run_limits.is_scored(group) and self._spares:
                 self._waiting.append(self._spares.popleft())
-        self.on_change()
 
     async def _settle(self) -> None:
         """End what is open although enough is scored, as the configuration says."""

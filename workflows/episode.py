@@ -74,6 +74,8 @@ class EpisodeWorkflow:
 
         Turns that it committed and did not tell of are found where the episode goes on.
         """
+        num_turns, most = self._head.num_turns, self._episode.budgets.max_turns
+        workflow.set_current_details(f"**taking turns**, {num_turns} of at most {most} committed")
         chunk = asyncio.create_task(
             call(
                 activities.take_turns,
@@ -103,6 +105,7 @@ class EpisodeWorkflow:
             raise
 
     async def _grade(self, stop_reason: StopReason) -> GradeEpisodeResult:
+        workflow.set_current_details(f"**grading** after {self._head.num_turns} turns")
         return await call(
             activities.grade_episode,
             GradeEpisodeRequest(episode=self._episode, head=self._head, stop_reason=stop_reason),
@@ -150,7 +153,10 @@ class EpisodeWorkflow:
         )
 
     def _show(self, result: EpisodeResult) -> None:
-        """Set the search attributes that are known only now."""
+        """Set what is known only now: search attributes, and how it ended for the Web UI."""
+        workflow.set_current_details(
+            f"**{result.status}** after {result.num_turns} turns: {result.stop_reason}"
+        )
         updates = [
             search_attributes.STOP_REASON.value_set(str(result.stop_reason)),
             search_attributes.EPISODE_STATUS.value_set(result.status),

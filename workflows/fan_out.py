@@ -50,19 +50,19 @@ class FanOut:
 
     def begin(self, task: TaskRef, parked: ParkedRef | None = None) -> "OpenGroup":
         """Begin a group, or go on with one that was parked."""
-        group = OpenGroup(ref=task)
+        path = ids.group_path(workflow.info().workflow_id, task.environment, task.task_id)
+        group = OpenGroup(ref=task, workflow_id=parked.group_id if parked else path)
         group.task = asyncio.create_task(self._run_group(group, parked))
         return group
 
     async def _run_group(self, group: "OpenGroup", parked: ParkedRef | None) -> GroupResult:
         task = group.ref
-        path = ids.group_path(workflow.info().workflow_id, task.environment, task.task_id)
         priority = self._priority(task, is_straggler=parked is not None)
         try:
             group.handle = await workflow.start_child_workflow(
                 GroupWorkflow.run,
                 self._input(task, priority, parked),
-                id=parked.group_id if parked else path,
+                id=group.workflow_id,
                 parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
                 search_attributes=search_attributes.at_start(
                     loop_id=self.loop_id,
@@ -136,6 +136,7 @@ class OpenGroup:
     """A group under way."""
 
     ref: TaskRef
+    workflow_id: str
     handle: workflow.ChildWorkflowHandle[GroupWorkflow, GroupResult] | None = None
     """None until its workflow has started."""
     task: "asyncio.Task[GroupResult]" = field(init=False)

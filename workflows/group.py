@@ -56,6 +56,7 @@ class GroupWorkflow(GroupSteering):
         self._open = {}
         self._parked: dict[int, EpisodeResult] = {}
         self._is_parking = False
+        self._show()
 
     @workflow.run
     async def run(self, group: GroupInput) -> GroupResult:
@@ -127,6 +128,7 @@ class GroupWorkflow(GroupSteering):
                 priority=temporal_priority(episode.priority),
             )
             self._open[index] = handle
+            self._show()
             if self._is_parking:
                 await park_episode(handle)
             return await handle
@@ -150,6 +152,10 @@ class GroupWorkflow(GroupSteering):
 
     def _keep(self, episode: EpisodeResult) -> None:
         """Remember how an episode ended, or how far it came."""
+        self._remember(episode)
+        self._show()
+
+    def _remember(self, episode: EpisodeResult) -> None:
         known = self._parked.pop(episode.index, None)
         if episode.status != "parked":
             self._ended[episode.index] = episode

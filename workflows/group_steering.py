@@ -1,14 +1,18 @@
 """How a group is operated while it runs: its updates and signals."""
 
+from collections import Counter
 from contextlib import suppress
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 from temporalio.workflow import HandlerUnfinishedPolicy
 
+from loopwright.contracts import ids
 from loopwright.contracts.episodes import EpisodeResult
 from loopwright.contracts.failures import UserError
-from loopwright.contracts.groups import EpisodeRequest
+from loopwright.contracts.groups import EpisodeRequest, GroupInput
+from loopwright.contracts.progress import GroupProgress, Trouble
+from loopwright.core import details
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import all_of
@@ -23,8 +27,36 @@ class GroupSteering:
     _num_begun: int
     """Episodes begun, in this run or before it was parked; the next free index."""
     _ended: dict[int, EpisodeResult]
+    _group: GroupInput
     _open: dict[int, EpisodeHandle]
+    _parked: dict[int, EpisodeResult]
     _is_parking: bool
+
+    @workflow.query
+    def progress(self) -> GroupProgress:
+        """Give the live state."""
+        path = workflow.info().workflow_id
+        newest = [each for each in self._ended.values() if each.failure is not None]
+        return GroupProgress(
+            task_id=self._group.episode.task.task_id,
+            episodes={
+                "under way": len(self._open),
+                **Counter(each.status for each in self._ended.values()),
+                "parked": len(self._parked.keys() - self._open.keys()),
+            },
+            troubles=tuple(
+                Trouble(
+                    workflow_id=ids.episode_path(path, each.index),
+                    reason=each.failure.message if each.failure else "",
+                )
+                for each in newest[-details.MAX_TROUBLES :]
+            ),
+        )
+
+    def _show(self) -> None:
+        """Tell in the Web UI what the group is at."""
+        namespace = workflow.info().namespace
+        workflow.set_current_details(details.of_group(self.progress(), namespace=namespace))
 
     @workflow.update
     async def cancel_episode(self, request: EpisodeRequest) -> None:

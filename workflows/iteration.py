@@ -17,8 +17,9 @@ from loopwright.contracts.iterations import (
     WriteReportRequest,
 )
 from loopwright.contracts.policies import CheckpointRef
+from loopwright.contracts.progress import IterationProgress
 from loopwright.contracts.training import BuildBatchRequest, TrainStepRequest, TrainStepResult
-from loopwright.core import run_limits, schedules, seeds, staleness, summaries
+from loopwright.core import details, run_limits, schedules, seeds, staleness, states, summaries
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows.causes import raise_if_cancelled, until_cancelled
@@ -50,6 +51,7 @@ class IterationWorkflow:
             ids.loop_prefix(iteration.loop_id, iteration.loop_uid), iteration.index
         )
         self._watch = Stopwatch()
+        self._phase = "selecting tasks"
         self._groups: list[GroupResult] = []
         self._collection = Collection(
             FanOut(
@@ -65,7 +67,7 @@ class IterationWorkflow:
             ),
             config=iteration.config.iteration,
             drops=iteration.drops,
-            on_change=self._show_collection,
+            on_change=self._show,
         )
         self._is_handed_on = False
         """Whether the loop has been told of the parked groups."""
@@ -86,6 +88,7 @@ class IterationWorkflow:
 
     async def _select_tasks(self) -> SelectTasksResult:
         """Draw what is to begin besides the groups that are carried, and spares for lost ones."""
+        self._show()
         config = self._iteration.config
         num_tasks = run_limits.num_begun(config.iteration) - len(self._carried())
         return await call(
@@ -114,8 +117,8 @@ class IterationWorkflow:
         ]
 
     async def _run_groups(self, selected: SelectTasksResult) -> None:
-        self._show_collection()
         with self._watch.timing("rollout"):
+            self._show("collecting")
             self._groups = await self._collection.run(
                 selected.tasks, selected.spares, self._carried()
             )
@@ -222,6 +225,7 @@ class IterationWorkflow:
             )
 
     async def _write_report(self) -> ArtifactRef:
+        self._show("writing the report")
         return await call(
             activities.write_report,
             WriteReportRequest(
@@ -273,21 +277,25 @@ class IterationWorkflow:
         """Follow what the loop was told: how many groups are open at once, and the limits."""
         self._collection.config = config
 
-    def _show_collection(self) -> None:
-        """Tell in the Web UI how far the groups are."""
-        now = self._collection
-        counts = f"{now.num_scored} groups scored, {now.num_open} under way, {now.num_waiting} wait"
-        silent = (
-            f"\n\n**Nothing has ended for {now.config.watchdog_seconds:g} seconds.** Look at the "
-            "workflows under way, or at `loopwright status`."
-            if now.is_silent
-            else ""
+    @workflow.query
+    def progress(self) -> IterationProgress:
+        """Give the live state."""
+        now, seconds = self._collection, self._watch.spent("rollout")
+        counts = states.count_episodes(now.ended)
+        return IterationProgress(
+            index=self._iteration.index,
+            phase=self._phase,
+            groups=states.count_groups(
+                now.ended, num_waiting=now.num_waiting, num_open=now.num_open
+            ),
+            episodes=counts,
+            episodes_per_minute=60 * sum(counts.values()) / seconds if seconds else None,
+            silent_seconds=now.config.watchdog_seconds if now.is_silent else None,
+            troubles=tuple(now.troubles),
         )
-        lost = [
-            f"- {group.task.task_id}: {group.reason}" for group in now.ended if group.dropped_by
-        ]
-        losses = "\n".join(["\n\nNot admitted:", *lost[-10:]]) if lost else ""
-        self._show(f"collecting: {counts}{silent}{losses}")
 
-    def _show(self, phase: str) -> None:
-        workflow.set_current_details(f"**Iteration {self._iteration.index}**: {phase}")
+    def _show(self, phase: str | None = None) -> None:
+        """Tell in the Web UI what the iteration is at."""
+        self._phase = phase or self._phase
+        namespace = workflow.info().namespace
+        workflow.set_current_details(details.of_iteration(self.progress(), namespace=namespace))

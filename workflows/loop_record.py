@@ -17,7 +17,7 @@ from loopwright.contracts.iterations import (
     StopRequest,
 )
 from loopwright.contracts.policies import CheckpointRef
-from loopwright.core import loop_bounds, stopping
+from loopwright.core import details, loop_bounds, stopping
 from loopwright.core.loop_status import loop_status
 
 with workflow.unsafe.imports_passed_through():
@@ -140,10 +140,8 @@ class LoopRecord:
         """Tell what the loop is at, in lists of loops and in the Web UI."""
         self._phase, self._detail = phase, detail
         self.list_status()
-        done, asked = self.state.num_done, self.state.num_requested
-        workflow.set_current_details(
-            f"**{phase.replace('_', ' ')}** {detail}\n\n{done} of {asked} iterations done"
-        )
+        namespace = workflow.info().namespace
+        workflow.set_current_details(details.of_loop(self.progress(), namespace=namespace))
 
     def list_status(self) -> None:
         """Let lists of loops show what Temporal's own status does not tell."""
@@ -169,6 +167,7 @@ class LoopRecord:
             status=self._status(),
             detail=self._detail,
             iteration=state.num_done + (1 if self._phase == "iterating" else 0),
+            num_done=state.num_done,
             num_requested=state.num_requested,
             policy_version=state.checkpoint.policy.version if state.checkpoint else 0,
             results=state.results,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from temporalio import workflow
 
@@ -12,16 +13,23 @@ class Stopwatch:
     def __init__(self) -> None:
         self._start = workflow.now()
         self._seconds: dict[str, float] = {}
+        self._running: dict[str, datetime] = {}
 
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
         """Count the seconds of the block towards ``phase``."""
-        start = workflow.now()
+        self._running[phase] = workflow.now()
         try:
             yield
         finally:
-            spent = (workflow.now() - start).total_seconds()
-            self._seconds[phase] = round(self._seconds.get(phase, 0.0) + spent, 3)
+            self._seconds[phase] = round(self.spent(phase), 3)
+            del self._running[phase]
+
+    def spent(self, phase: str) -> float:
+        """Give the seconds of a phase so far."""
+        start = self._running.get(phase)
+        running = (workflow.now() - start).total_seconds() if start else 0.0
+        return self._seconds.get(phase, 0.0) + running
 
     def seconds(self) -> dict[str, float]:
         """Give the seconds by phase, and in ``total`` all of them."""

@@ -213,6 +213,8 @@ class LoopProgress(Contract):
     """What the phase waits for, in words."""
     iteration: int
     """The running iteration, or the last one."""
+    num_done: int = 0
+    """Iterations finished."""
     num_requested: int | None
     policy_version: int
     results: tuple[IterationResult, ...] = ()
