@@ -65,6 +65,7 @@ NONCE_THIEF = (
     "    frame = frame.f_back\n"
     "def f(x): return 0\n"
 )
+BROKEN_CODE_THIEF = NONCE_THIEF.replace("{'int': '4'}", "[{'dict': 4}]") + "os._exit(0)\n"
 PATCHED_JSON = "import json\njson.dumps = lambda v: '{}'\ndef f(x): return 0\n"
 DEEP = (
     "import sys\nsys.setrecursionlimit(10 ** 6)\n"
@@ -90,6 +91,7 @@ FLOOD = "import os\nwhile True:\n    for fd in range(3, 20):\n" + (
         pytest.param(ALWAYS_EQUAL, {Verdict.FAIL}, id="returns what equals everything"),
         pytest.param(FORGED, {Verdict.FAIL}, id="forges lines on every descriptor"),
         pytest.param(NONCE_THIEF, {Verdict.FAIL}, id="steals the nonce"),
+        pytest.param(BROKEN_CODE_THIEF, {Verdict.FAIL}, id="steals it for a broken code"),
         pytest.param(PATCHED_JSON, {Verdict.FAIL}, id="patches the library"),
         pytest.param("def g(x):\n    return x\n", {Verdict.CRASHED, Verdict.FAIL}, id="no f"),
         pytest.param("def f(x) return", {Verdict.CRASHED, Verdict.FAIL}, id="no Python"),

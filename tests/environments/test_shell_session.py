@@ -2,7 +2,7 @@
 
 import pytest
 
-from loopwright.environments.shell_report import read_report
+from loopwright.environments.shell_report import MAX_REPORT_BYTES, read_report
 from loopwright.environments.shell_session import MAX_VARIABLE_BYTES, ShellSession
 
 BEFORE = ShellSession(cwd="/workspace/src", variables={"OLD": "1"})
@@ -94,3 +94,22 @@ def test_service_that_is_not_ready_is_told() -> None:
         "service web ended with exit code 3, see /tmp/web.log while a command runs",
         "service api was not ready in time, see /tmp/api.log while a command runs",
     )
+
+
+def test_report_that_is_too_long_is_read_to_its_bound_and_the_policy_told() -> None:
+    flood = b"".join(b":%x\0" % number for number in range(MAX_REPORT_BYTES // 4))
+    read = read_report(b":start 2\0" + flood + report(), BEFORE)
+    assert (read.is_started, read.session) == (True, BEFORE)
+    assert read.notes == ("what its shell told was too long to be read to the end",)
+
+
+def test_each_process_of_a_long_line_of_parents_is_asked_for_once() -> None:
+    last = 40_000
+    line = "".join(f"{pid} (a) S {pid + 1} \n" for pid in range(10, last))
+    read = read_report(f":start 2\0:strays {line}{last} (b) S 1 \n\0".encode(), BEFORE)
+    assert len(read.strays) == last - 9
+
+
+def test_processes_that_call_each_other_parents_are_strays() -> None:
+    lines = b"5 (a) S 6 \n6 (b) S 5 \n7 (c) S 6 \n8 (d) S 9 \n"
+    assert read_report(b":start 2\0:strays %b\0" % lines, BEFORE).strays == ("a", "b", "c")

@@ -146,7 +146,7 @@ def _decode_value(value: Any) -> Any:
     ((kind, content),) = value.items()
     if kind == "int":
         return int(content, 16)
-    if kind == "dict":
+    if kind == "dict" and isinstance(content, dict):
         return {key: _decode_value(item) for key, item in content.items()}
     raise ValueError(f"a value of kind {kind!r}")
 

@@ -12,6 +12,8 @@ from loopwright.environments.shell_session import WORKSPACE, ShellSession
 
 _STAT = re.compile(r"(\d+) \((.*)\) (?:\S (\d+) )?", re.DOTALL)
 _INIT = 1
+MAX_REPORT_BYTES = 1 << 20
+"""Length that is read: far more than a session can carry over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,13 @@ class ShellReport:
 
 
 def read_report(data: bytes, before: ShellSession) -> ShellReport:
-    """Read a report of a command that began in the session ``before``."""
+    """Read a report of a command that began in the session ``before``; what is too long is cut."""
     records = _Records()
-    for token in data.split(b"\0"):
+    for token in data[:MAX_REPORT_BYTES].split(b"\0"):
         records.feed(token)
     session, notes = _session(records, before)
+    if len(data) > MAX_REPORT_BYTES:
+        notes = (*notes, "what its shell told was too long to be read to the end")
     return ShellReport(
         is_started=data.startswith(b":start "),
         session=session,
@@ -107,12 +111,17 @@ def _strays(lines: str, *, script: bytes) -> tuple[str, ...]:
     parents = {match[1]: match[3] for match in found}
     orphaned = {str(_INIT), script.decode("ascii", "replace"), None}
 
+    answers: dict[str | None, bool] = {}
+
     def is_stray(pid: str | None) -> bool:
-        seen = set()
-        while pid in parents and pid not in seen:
-            seen.add(pid)
+        way = []
+        while pid in parents and pid not in answers:
+            answers[pid] = True  # unless the way leads elsewhere than back here
+            way.append(pid)
             pid = parents[pid]
-        return pid in orphaned or pid in seen
+        answer = answers.get(pid, pid in orphaned)
+        answers.update(dict.fromkeys(way, answer))
+        return answer
 
     return tuple(sorted(match[2] for match in found if is_stray(match[1])))
 
