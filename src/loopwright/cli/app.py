@@ -20,6 +20,7 @@ from loopwright.cli import (
     requeue,
     resume,
     sandbox,
+    schedule,
     set_loop,
     start,
     status,
@@ -77,6 +78,7 @@ app.command("worker")(worker.worker)
 app.add_typer(config_check.app, name="config")
 app.add_typer(policy_build.app, name="policy")
 app.add_typer(sandbox.app, name="sandbox")
+app.add_typer(schedule.app, name="schedule")
 
 
 def run() -> int:

@@ -25,7 +25,7 @@ def spec_of(times: ScheduleTimes) -> ScheduleSpec:
     Raises:
         UserError: there is no such time zone.
     """
-    _check_zone(times.time_zone)
+    check_zone(times.time_zone)
     every = times.every_seconds
     lines = (_calendar(calendar_of_cron(line), f"cron {line}") for line in times.cron)
     return ScheduleSpec(
@@ -54,8 +54,12 @@ def _seconds(time: timedelta | None) -> int:
     return int(time.total_seconds()) if time else 0
 
 
-def _check_zone(name: str) -> None:
-    """Refuse a time zone that this host does not know, unless it knows none at all."""
+def check_zone(name: str) -> None:
+    """Refuse a time zone that this host does not know, unless it knows none at all.
+
+    Raises:
+        UserError: it does not.
+    """
     known = zoneinfo.available_timezones()
     if not known or name in known:
         return

@@ -25,7 +25,7 @@ from loopwright.contracts.schedules import (
     Work,
 )
 from loopwright.contracts.search_attributes import LOOP_NAME
-from loopwright.sdk.arguments import check_config, check_flag, check_id, check_loop_id
+from loopwright.sdk.arguments import check_config, check_flag, check_id, check_loop_id, check_text
 from loopwright.sdk.loop_handle import MAX_LOOKUPS, QUERY_TIMEOUT, LoopHandle
 from loopwright.sdk.schedule_errors import UnknownSchedule, translated_schedule
 from loopwright.sdk.schedule_handle import OVERLAPS, ScheduleHandle
@@ -49,9 +49,15 @@ class Schedules:
         self._find_loop = find_loop
 
     async def create(
-        self, name: str, config: ScheduleConfig, *, is_paused: bool = False
+        self, name: str, config: ScheduleConfig, *, is_paused: bool = False, note: str | None = None
     ) -> ScheduleHandle:
         """Make a schedule for a loop that has not ended.
+
+        Args:
+            name: its name.
+            config: what it does, and when.
+            is_paused: whether it waits for ``resume``.
+            note: what people are to know of it.
 
         Raises:
             ScheduleExists: there is one of this name.
@@ -60,6 +66,8 @@ class Schedules:
         check_id("name of the schedule", name)
         check_config(config, ScheduleConfig)
         check_flag("is_paused", is_paused)
+        if note is not None:
+            check_text("note", note)
         spec = spec_of(config.times)
         await self._check_loop(config.loop_id)
         with translated_schedule(name):
@@ -69,7 +77,7 @@ class Schedules:
                     action=_action(name, config),
                     spec=spec,
                     policy=_policy(config),
-                    state=ScheduleState(paused=is_paused),
+                    state=ScheduleState(paused=is_paused, note=note),
                 ),
                 search_attributes=_search_attributes(config.loop_id),
                 rpc_timeout=QUERY_TIMEOUT,
@@ -95,13 +103,22 @@ class Schedules:
             raise UnknownSchedule(f"{error}; {hint}") from error
         return handle
 
-    async def list_schedules(self, *, loop_id: str | None = None) -> list[ScheduleDescription]:
-        """List schedules by name, of one loop or of all, without the results of their firings."""
+    async def list_schedules(
+        self, *, loop_id: str | None = None, has_results: bool = False
+    ) -> list[ScheduleDescription]:
+        """List schedules by name, of one loop or of all.
+
+        Args:
+            loop_id: the loop; None lists those of all.
+            has_results: whether to tell the results of their firings, which takes longer.
+        """
         if loop_id is not None:
             check_loop_id(loop_id)
         lookups = asyncio.Semaphore(MAX_LOOKUPS)
         names = await self._names(loop_id)
-        found = await asyncio.gather(*(self._summarise(name, lookups) for name in names))
+        found = await asyncio.gather(
+            *(self._tell(name, lookups, has_results=has_results) for name in names)
+        )
         return [each for each in found if each is not None]
 
     async def _names(self, loop_id: str | None) -> list[str]:
@@ -116,11 +133,14 @@ class Schedules:
                 ]
             )
 
-    async def _summarise(self, name: str, lookups: asyncio.Semaphore) -> ScheduleDescription | None:
+    async def _tell(
+        self, name: str, lookups: asyncio.Semaphore, *, has_results: bool
+    ) -> ScheduleDescription | None:
         """Describe a schedule that was listed; None where it is gone or cannot be read."""
         async with lookups:
             try:
-                return await ScheduleHandle(self._client, name).summarise()
+                handle = ScheduleHandle(self._client, name)
+                return await (handle.describe() if has_results else handle.summarise())
             except UnknownSchedule:
                 return None
             except ContractError as error:
