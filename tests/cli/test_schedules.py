@@ -77,6 +77,8 @@ async def test_trigger_while_a_firing_runs_is_listed_as_skipped(
         "fired 1, skipped for overlap 1, missed the catch-up window 0"
         in (await schedule("list")).out
     )
+    metric = 'loopwright_schedule_skipped_total{schedule="seldom",loop="open"} 1\n'
+    assert metric in (await schedule("list", "--metrics")).out
     go_on.set()
     found = await listed(schedule, lambda found: found["firings"][-1]["result"])
     assert found["firings"][-1]["result"]["last_iteration"] == 1
@@ -178,6 +180,7 @@ async def test_deleted_schedule_is_unknown_and_near_ones_are_named(schedule: Com
         ((*CREATE, "--time-zone", "Europe/Berln"), "did you mean Europe/Berlin?"),
         (("backfill", "a", "--from", "now", "--to", "now"), "'--from': expected a time such as"),
         (("list", "--loop", "o/p"), "loop id: expected up to 64"),
+        (("list", "--metrics", "--json"), "expected --metrics or --json, got both"),
         (CREATE, "there is no loop 'open'"),
     ],
 )

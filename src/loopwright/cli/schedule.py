@@ -87,6 +87,9 @@ def list_schedules(
     loop_id: Annotated[
         str | None, typer.Option("--loop", metavar="LOOP", help="Those of one loop only.")
     ] = None,
+    is_metrics: Annotated[
+        bool, typer.Option("--metrics", help="Print counts as metrics for Prometheus.")
+    ] = False,
     state: options.State = options.STATE,
     is_json: options.Json = False,
 ) -> None:
@@ -94,13 +97,20 @@ def list_schedules(
 
     Example: loopwright schedule list --loop first
     """
+    if is_metrics and is_json:
+        raise typer.BadParameter("expected --metrics or --json, got both")
 
     async def tell() -> None:
         from loopwright.cli.output import print_json, say
+        from loopwright.cli.schedule_metrics import metrics_of
         from loopwright.cli.schedule_words import describe_schedule
 
         schedules = await _schedules(state)
-        found = await schedules.list_schedules(loop_id=loop_id, has_results=True)
+        found = await schedules.list_schedules(loop_id=loop_id, has_results=not is_metrics)
+        if is_metrics:
+            for line in metrics_of(found):
+                say(line)
+            return
         if is_json:
             print_json({"schedules": [each.model_dump(mode="json") for each in found]})
             return
