@@ -20,11 +20,13 @@ from loopwright.contracts.queues import Pool
 from loopwright.workers.connection import connect
 from loopwright.workers.pools import POOLS
 from loopwright.workers.settings import Settings
+from loopwright.workers.tokenizers_alone import import_tokenizers_alone
 from loopwright.workers.versions import deployment_of
 
 _logger = logging.getLogger(__name__)
 
-_CACHED_WORKFLOWS = 5000
+_CACHED_WORKFLOWS = 10_000
+"""Open workflows that are not read anew for each step; 60 KB each."""
 
 
 async def run_worker(pool: Pool, settings: Settings) -> None:
@@ -35,6 +37,8 @@ async def run_worker(pool: Pool, settings: Settings) -> None:
     """
     stop = stop_event()
     client = await connect(settings)
+    if pool is Pool.EPISODE:
+        import_tokenizers_alone()
     async with AsyncExitStack() as stack:
         compose = import_module(f"loopwright.workers.compose_{pool}").compose
         activities = await compose(settings, client, stack)

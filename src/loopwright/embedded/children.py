@@ -78,7 +78,8 @@ def temporal_server(folder: StateFolder, ports: ChosenPorts) -> ChildSpec:
     return ChildSpec(
         name="temporal",
         command=(*command, *server_arguments()),
-        environment={"GOGC": "400"},
+        # Garbage may grow to four times what is in use, but not where that would be a lot.
+        environment={"GOGC": "400", "GOMEMLIMIT": "1GiB"},
         # By way of the Web UI's server, which asks the frontend: both must work.
         health=(
             PortOpen(port=ports.temporal),
