@@ -10,7 +10,7 @@ from benchmarks.figures import Figure
 
 NAMES = ("sandbox", "reproducibility", "orchestration")
 """A module of this folder each; its ``run()`` gives the figures."""
-BY_NAME_ONLY = ("episode_cost", "loop_cost", "dispatch_order", "scale")
+BY_NAME_ONLY = ("episode_cost", "loop_cost", "dispatch_order", "overlap", "scale")
 """Parts of others, and what takes long."""
 
 

@@ -45,7 +45,7 @@ from loopwright.trajectories.rendering import Renderer
 NUM_EPISODES = 64
 """Episodes of one measurement."""
 AT_ONCE = 16
-REPEATS = 5
+REPEATS = 3
 _SETTLE_SECONDS = 0.5
 """What the server does after an episode's end belongs to the episode."""
 

@@ -33,6 +33,8 @@ class ScriptedOptions(Contract):
     """Time that a completion takes."""
     is_holding: bool = False
     """Whether completions wait until they are let go."""
+    train_seconds: float | None = None
+    """Time that an update takes at a trainer that only waits; None trains."""
 
 
 def scripted_stack(
@@ -123,7 +125,7 @@ def _engine(plan: Plan, folder: StateFolder, options: ScriptedOptions) -> ChildS
 def _copies(
     worker: ChildSpec, folder: StateFolder, options: ScriptedOptions
 ) -> Sequence[ChildSpec]:
-    """Give a worker for each engine, and as many episode workers as asked for."""
+    """Give a worker for each engine, as many for episodes as asked for, and one that trains."""
     if worker.name == f"{Pool.ENGINE}-worker":
         first, *others = options.engines
         named = {worker.name: first} | {f"{worker.name}-{name}": name for name in others}
@@ -131,6 +133,9 @@ def _copies(
             _copy(worker, folder, name, {"LOOPWRIGHT_ENGINE": engine})
             for name, engine in named.items()
         ]
+    if worker.name == f"{Pool.TRAINER}-worker" and options.train_seconds is not None:
+        command = (sys.executable, "-m", "benchmarks.scripted.trainer", str(options.train_seconds))
+        return [worker.model_copy(update={"command": command})]
     if worker.name == f"{Pool.EPISODE}-worker":
         names = [f"{worker.name}-{i + 1}" for i in range(1, options.num_episode_workers)]
         return [_copy(worker, folder, name, {}) for name in (worker.name, *names)]
