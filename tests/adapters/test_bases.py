@@ -77,6 +77,11 @@ def test_any_workspace_can_be_made_of_a_base(jail: LocalJail, changed: Workspace
     assert shell(jail, changed, "true").workspace.digest == changed.digest
 
 
+def test_folder_does_not_tell_when_something_of_the_base_was_left_out(jail: LocalJail) -> None:
+    fewer = Workspace(tuple(file for file in BASE.files if file.path not in ("src/1.txt", "out")))
+    assert shell(jail, fewer, "stat -c %Y . src old").result.stdout == b"0\n0\n0\n"
+
+
 def test_changes_are_bounded(jail: LocalJail) -> None:
     command = "for i in 1 2 3; do head -c 900000 /dev/zero > big$i; done; rm big*"
     request = CommandRequest(

@@ -30,7 +30,7 @@ def lay_out_over(
 
 
 def _remove(gone: dict[str, EntryKind], workspace: Workspace, folder: int) -> None:
-    """Take entries away, and the folders that only held them."""
+    """Take entries away, and the folders that only held them; the others keep no time of it."""
     kept = {parent for entry in workspace.files for parent in parents_of(entry.path)}
     kept |= {entry.path for entry in workspace.files if entry.kind is EntryKind.FOLDER}
     empty = {parent for path in gone for parent in parents_of(path)}
@@ -41,3 +41,5 @@ def _remove(gone: dict[str, EntryKind], workspace: Workspace, folder: int) -> No
     for path in sorted(empty - kept, key=len, reverse=True):
         with suppress(FileNotFoundError):
             os.rmdir(raw(path), dir_fd=folder)
+    for path in empty & kept:
+        os.utime(raw(path), (0, 0), dir_fd=folder, follow_symlinks=False)
