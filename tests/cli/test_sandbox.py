@@ -227,6 +227,12 @@ def test_option_that_cannot_be_is_bad_usage(option: str, value: str, expected: s
     assert "Traceback" not in done.stderr
 
 
+def test_standard_input_without_end_is_bad_usage() -> None:
+    done = sandbox("--stdin", "/dev/zero", "--", "true")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--stdin: /dev/zero holds more than 256M" in done.stderr
+
+
 @pytest.mark.nsjail
 @needs_jails
 def test_strict_runs_are_equal_and_loopback_is_the_jails_own() -> None:

@@ -69,7 +69,14 @@ def test_folder_that_holds_something_needs_no_mention() -> None:
     assert Workspace.holding(entries) == Workspace.of({"a/b/c": b""})
 
 
-@pytest.mark.parametrize("text", [b"x", b"1:a", b"1:a 644\n", b"1:a 644 x y\n", b"9:a folder\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(b"x", b"1:a", b"1:a 644\n", b"1:a 644 x y\n", b"9:a folder\n"),
+        b"1:a folder\n1:b link -14:\n",  # back to the end of the line before
+        b"+1:a folder\n",
+    ],
+)
 def test_what_is_no_manifest_is_refused(text: bytes) -> None:
     with pytest.raises(ContractError, match="no manifest"):
         Workspace.from_manifest(text)

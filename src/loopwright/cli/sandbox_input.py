@@ -7,6 +7,8 @@ from loopwright.cli.sandbox_limits import Machine, read_limits
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.workspaces import CommandRequest
 
+_MAX_STDIN_BYTES = 256 << 20
+
 
 def read_request(
     command: list[str], *, limits: str, workspace: str | None, stdin: Path | None
@@ -33,7 +35,14 @@ def _read_stdin(file: Path | None, problems: list[str]) -> bytes:
     if file is None:
         return b""
     try:
-        return file.read_bytes()
+        with file.open("rb") as opened:
+            data = opened.read(_MAX_STDIN_BYTES + 1)
     except OSError as error:
         problems.append(f"--stdin: {file} cannot be read: {error.strerror}")
-    return b""
+        return b""
+    if len(data) > _MAX_STDIN_BYTES:
+        problems.append(
+            f"--stdin: {file} holds more than {_MAX_STDIN_BYTES >> 20}M, the most that is taken; "
+            "put it into the folder for --workspace"
+        )
+    return data

@@ -206,7 +206,10 @@ def _read_manifest(manifest: bytes) -> Iterator[WorkspaceFile]:
 
 def _read_text(manifest: bytes, start: int) -> tuple[str, int]:
     colon = manifest.index(b":", start)
-    end = colon + 1 + int(manifest[start:colon])
+    length = manifest[start:colon]
+    if not length.isdigit():
+        raise ValueError(f"expected a length, got {length[:20]!r}")
+    end = colon + 1 + int(length)
     return written(manifest[colon + 1 : end]), end
 
 
