@@ -1,6 +1,7 @@
 """What makes a directory a model's, and what makes two models one."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -33,6 +34,25 @@ def test_policy_of_the_package_is_whole() -> None:
 
 def test_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert model_problem(tmp_path / "absent") == f"there is no directory '{tmp_path / 'absent'}'"
+
+
+def test_name_that_no_directory_can_have_is_refused() -> None:
+    assert "cannot be read: File name too long" in model_problem(Path("a" * 300))
+
+
+def test_weights_that_were_cut_off_are_named(model: Path) -> None:
+    weights = model / "model.safetensors"
+    whole = weights.stat().st_size
+    os.truncate(weights, whole - 1)
+    assert f"the end of model.safetensors ({whole} bytes, of which {whole - 1}" in (
+        model_problem(model)
+    )
+
+
+def test_link_to_weights_that_are_gone_is_named(model: Path) -> None:
+    (model / "model.safetensors").unlink()
+    (model / "model.safetensors").symlink_to(model / "gone")
+    assert "model.safetensors' cannot be read: No such file" in model_problem(model)
 
 
 def test_all_that_a_directory_lacks_is_named_at_once(tmp_path: Path) -> None:

@@ -82,6 +82,12 @@ def test_byte_order_mark_and_carriage_returns_are_taken(file: Path) -> None:
          "at most 100000, got 'many'"),
         ("engines:\n  - name: Main Engine", "2: engines[0].name: expected text, of the form "
          "^[a-z0-9][a-z0-9-]{0,39}$, got 'Main Engine'"),
+        ("environments:\n  - options: {a: [1, .nan]}", "2: environments[0].options.a[1]: expected "
+         "a finite number, got nan"),
+        ("environments:\n  - options: {seed: '1'}", "2: environments[0]: environment "
+         "program_steps: seed: expected "),
+        ("policy:\n  model: \"a\\ud800\"", "2: half a character stands alone in 'a\\ud800'"),
+        ("policy:\n  model: " + "a" * 300, "2: policy.model: 'aaa"),
         ("seed: 1\nseed: 2", "2: seed: given twice, on line 1 and on line 2"),
         ("1: 2", "1: 1: unknown key"),
         ("? [a]\n: 1", "1: file: a key is not a name"),

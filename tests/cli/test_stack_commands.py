@@ -46,6 +46,14 @@ def test_status_of_nothing_as_json(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["state"] == "not_running"
 
 
+def test_command_whose_output_was_closed_ends_by_its_result(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "loopwright.cli", "down"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >&-', "sh", *command], cwd=tmp_path, stderr=subprocess.PIPE
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_down_of_nothing_succeeds(tmp_path: Path) -> None:
     done = loopwright("down", "--json", cwd=tmp_path)
     assert done.returncode == 0
@@ -76,6 +84,8 @@ def test_down_stops_what_runs(running: Stack, tmp_path: Path) -> None:
         (("--model", "nowhere"), "model: there is no directory 'nowhere'"),
         (("--engine-port", "0"), "--engine-port 0: expected a port from 1 to 65535"),
         (("--state", "/dev/null"), "/dev/null is no writable folder"),
+        (("--state", "a" * 300), "'--state': File name too long"),
+        (("--model", "a" * 300), "cannot be read: File name too long"),
         (("--slots", "0"), "--slots"),
     ],
 )

@@ -1,7 +1,7 @@
 """Model directories of Hugging Face: whether all is there, and which of its files are what.
 
 Everything that takes one asks here, so a directory is good for all of them or for none. Whether
-the weights themselves can be loaded is found out by loading them.
+weights that are there in full can be loaded is found out by loading them.
 """
 
 import json
@@ -17,15 +17,17 @@ _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 _OTHER_FILES = ("*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
 _INDEX = ".index.json"
 """End of the name of a file that lists the parts of weights in several files."""
+_MAX_HEADER_BYTES = 100_000_000
+"""Longest header of a safetensors file, by its format."""
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
 """Names under which architectures keep the number of their positions."""
 
 
 def model_problem(directory: Path) -> str:
     """Say what keeps a directory from being a model's, all lacks at once; empty for a model."""
-    if not directory.is_dir():
-        return f"there is no directory {str(directory)!r}"
     try:
+        if not directory.is_dir():
+            return f"there is no directory {str(directory)!r}"
         if lacks := list(_lacks(directory)):
             return (
                 f"{str(directory)!r} is not the directory of a Hugging Face causal language "
@@ -34,6 +36,8 @@ def model_problem(directory: Path) -> str:
         config = read_object(directory / "config.json")
     except UserError as error:
         return str(error)
+    except OSError as error:
+        return f"{(error.filename or str(directory))[:200]!r} cannot be read: {error.strerror}"
     return "" if config.get("architectures") else f"{directory}/config.json names no architectures"
 
 
@@ -100,6 +104,7 @@ def _lacks(directory: Path) -> Iterator[str]:
     if not weights_files(directory):
         yield "weights (*.safetensors)"
     yield from _missing_parts(directory)
+    yield from _cut_off(directory)
     if not (directory / "config.json").is_file():
         yield "config.json"
     if not any((directory / name).is_file() for name in _TOKENIZERS):
@@ -113,3 +118,24 @@ def _missing_parts(directory: Path) -> Iterator[str]:
             parts = read_object(index).get("weight_map")
             names = {str(name) for name in parts.values()} if isinstance(parts, dict) else set()
             yield from sorted(name for name in names if not (directory / name).is_file())
+
+
+def _cut_off(directory: Path) -> Iterator[str]:
+    """Name the weights that end before their header says."""
+    for path in sorted(directory.glob("*.safetensors")):
+        there, expected = path.stat().st_size, _size_by_header(path)
+        if there < expected:
+            yield f"the end of {path.name} ({expected} bytes, of which {there} are there)"
+
+
+def _size_by_header(path: Path) -> int:
+    """Read how long a safetensors file is to be; 0 where its header cannot be read."""
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        header = stream.read(min(length, _MAX_HEADER_BYTES))
+    try:
+        tensors = json.loads(header)
+        ends = [entry["data_offsets"][1] for entry in tensors.values() if "data_offsets" in entry]
+        return 8 + length + max(ends, default=0)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return 0

@@ -23,8 +23,9 @@ def main() -> None:
             code = run()
     except SystemExit as done:
         code = done.code
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # None where whoever started the command closed it
+            stream.flush()
     # A native thread of the Temporal SDK can abort an interpreter that is shutting down.
     os._exit(code if isinstance(code, int) else int(code is not None))
 

@@ -10,6 +10,10 @@ def path(text: str | Path) -> Path:
     """Read a path; an empty one is refused, for it would be the current folder."""
     if not str(text):
         raise typer.BadParameter("expected a path, got nothing")
+    try:
+        Path(text).exists()
+    except OSError as error:  # a name too long, a folder that may not be looked into
+        raise typer.BadParameter(f"{error.strerror}: {str(text)[:80]}") from error
     return Path(text)
 
 

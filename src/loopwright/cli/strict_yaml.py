@@ -18,6 +18,8 @@ MAX_DEPTH = 16
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,30})")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_HALF = re.compile("[\ud800-\udfff]")
+"""A surrogate, which only escapes can write."""
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -114,6 +116,9 @@ class _Loader(yaml.SafeLoader):
             event.anchor = None
         if event.tag is not None:
             self._note(event, f"{event.tag}: tags are not taken; leave it out")
+        if _HALF.search(getattr(event, "value", "")):
+            line = event.start_mark.line + 1
+            raise YamlProblem(line, f"half a character stands alone in {event.value!a}")
         return self._compose_deeper(parent, index)
 
     def _compose_deeper(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
@@ -135,9 +140,15 @@ def _value(node: yaml.Node, path: Path, document: Document) -> Any:
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, document)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(item, (*path, index), document) for index, item in enumerate(node.value)]
+        return _sequence(node, path, document)
     is_plain = isinstance(node, yaml.ScalarNode) and node.style is None
     return _scalar(node.value) if is_plain else node.value
+
+
+def _sequence(node: yaml.SequenceNode, path: Path, document: Document) -> list[Any]:
+    entries = [((*path, index), item) for index, item in enumerate(node.value)]
+    values = [(inner, _value(item, inner, document)) for inner, item in entries]
+    return [value for inner, value in values if _is_finite(value, inner, document)]
 
 
 def _mapping(node: yaml.MappingNode, path: Path, document: Document) -> dict[str, Any]:
@@ -156,12 +167,18 @@ def _mapping(node: yaml.MappingNode, path: Path, document: Document) -> dict[str
             continue
         document.lines[inner] = line
         value = _value(value_node, inner, document)
-        if isinstance(value, float) and not math.isfinite(value):
-            text = f"{key_path(inner)}: expected a finite number, got {value}"
-            document.problems.append((line, text))
-            continue
-        values[key] = value
+        if _is_finite(value, inner, document):
+            values[key] = value
     return values
+
+
+def _is_finite(value: Any, path: Path, document: Document) -> bool:
+    """Tell whether a value is no infinite number, and note it if it is."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return True
+    text = f"{key_path(path)}: expected a finite number, got {value}"
+    document.problems.append((document.line_of(path), text))
+    return False
 
 
 def _scalar(text: str) -> Any:

@@ -52,7 +52,7 @@ def read_options(values: dict[str, object]) -> Options:
         UserError: one is unknown or out of range; all problems are named.
     """
     try:
-        return Options.model_validate(values)
+        return Options.model_validate(values, strict=True)
     except ValidationError as error:
         problems = "; ".join(refusals(error))
         known = ", ".join(Options.model_fields)
