@@ -1,6 +1,7 @@
 """The supervisor as a process of its own, with small real children."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -113,6 +114,13 @@ def test_killed_supervisor_is_replaced_by_the_next_start(
     after = stack.ensure_running()
     assert after.is_healthy
     assert after.supervisor != before.supervisor
+
+
+def test_removing_the_state_folder_stops_everything(make_stack: MakeStack, tmp_path: Path) -> None:
+    info = make_stack(child(tmp_path, "one"), child(tmp_path, "two")).ensure_running()
+    shutil.rmtree(tmp_path / "run")
+    wait_until(lambda: not is_alive(info.supervisor))
+    wait_until(lambda: not any(runs(each.pid) for each in info.children.values() if each.pid))
 
 
 def test_second_start_joins_the_running_platform(make_stack: MakeStack, tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ class Supervisor:
         self._on_change = on_change
         self._info = StackInfo(**plan.connections.model_dump(), supervisor=own)
         self._stop_requests = 0
+        self._run = folder.run
+        self._run_inode = folder.run.stat().st_ino
 
     def request_stop(self) -> None:
         """End ``run``; safe in a signal handler. A second request kills what still runs."""
@@ -52,7 +54,8 @@ class Supervisor:
         """Keep the children running until a stop is requested, then stop them.
 
         Raises:
-            LoopError: a child never became healthy; everything is stopped.
+            LoopError: a child never became healthy, or the state folder was removed; everything is
+                stopped.
         """
         self._logs.rotate()
         failure: str | None = None
@@ -70,6 +73,8 @@ class Supervisor:
             self._publish(StackState.FAILED if failure else StackState.STOPPED, failure)
 
     def _advance(self) -> None:
+        if self._is_folder_gone():
+            raise LoopError(f"{self._run} was removed or replaced; the platform in it stops")
         for child in self._children:
             now = time.monotonic()
             child.watch(now)
@@ -79,6 +84,15 @@ class Supervisor:
                 child.start(now)
                 self._publish(self._state())
         self._logs.shorten(time.monotonic())
+
+    def _is_folder_gone(self) -> bool:
+        """Tell whether the state folder, by which commands find this platform, was removed."""
+        try:
+            return self._run.stat().st_ino != self._run_inode
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
 
     def _has_what_it_needs(self, child: Child) -> bool:
         healthy = {other.spec.name for other in self._children if other.state is ChildState.HEALTHY}
