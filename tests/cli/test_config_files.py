@@ -112,6 +112,8 @@ def test_byte_order_mark_and_carriage_returns_are_taken(file: Path) -> None:
          "program_steps is listed twice"),
         ("policy:\n  model: nowhere", "2: policy.model: there is no directory 'nowhere'; expected "
          "pico or a model directory"),
+        ("sampling:\n  temperature: 1e-3", "2: sampling.temperature (0.001) must be 0 or at least "
+         "0.01"),
         ("sampling:\n  max_tokens: 400", "2: sampling.max_tokens (400) must be smaller than "
          "episode.max_tokens (400)"),
         ("sampling:\n  temperature: 0", "sampling.temperature (0) must be above 0"),

@@ -61,6 +61,7 @@ def test_turn_ends_the_episode_for_one_clear_reason(
 def test_shares_follow_the_weights_and_add_up() -> None:
     assert curriculum.shares([1.0, 1.0, 1.0], 10) == [4, 3, 3]
     assert curriculum.shares([3.0, 1.0], 8) == [6, 2]
+    assert curriculum.shares([1.5e308, 0.5e308], 8) == [6, 2]
 
 
 def test_same_seed_chooses_the_same_distinct_tasks() -> None:

@@ -19,6 +19,9 @@ MAX_GROUPS = 200
 MAX_SPARE_GROUPS = 16
 """Groups that may be begun in addition, and so be carried; what a loop carries is one payload."""
 
+MIN_TEMPERATURE = 0.01
+"""Engines take a temperature between 0 and this one for this one."""
+
 Profile = Literal["embedded", "cluster", "many_open"]
 """Heartbeat timeouts: 20 s on one machine, 120 s in a cluster, 300 s above 5,000 open episodes."""
 
@@ -180,6 +183,11 @@ class LoopConfig(Configuration):
 
     def _sampling_problems(self) -> Iterator[str]:
         """Refuse what the trainer cannot reproduce; a loop without iterations may sample so."""
+        if 0 < self.sampling.temperature < MIN_TEMPERATURE:
+            yield (
+                f"sampling.temperature ({self.sampling.temperature}) must be 0 or at least "
+                f"{MIN_TEMPERATURE}: engines sample no colder"
+            )
         if self.num_iterations == 0:
             return
         if self.sampling.temperature == 0:

@@ -1,5 +1,6 @@
 """Which tasks the next iteration takes, from a seed."""
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -8,7 +9,9 @@ from loopwright.contracts.tasks import TaskRef
 
 def shares(weights: Sequence[float], total: int) -> list[int]:
     """Divide ``total`` by weight with the largest remainders; the shares add up to ``total``."""
-    exact = [total * weight / sum(weights) for weight in weights]
+    _, exponent = math.frexp(max(weights))
+    small = [math.ldexp(weight, -exponent) for weight in weights]  # exact, and the sum is finite
+    exact = [total * weight / sum(small) for weight in small]
     result = [int(value) for value in exact]
     by_remainder = sorted(range(len(exact)), key=lambda i: (result[i] - exact[i], i))
     for i in by_remainder[: total - sum(result)]:
