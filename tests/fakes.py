@@ -134,7 +134,8 @@ class FakeActivities:
     async def select_tasks(self, request: SelectTasksRequest) -> SelectTasksResult:
         await self._enter(request)
         environments = request.environments
-        counts = curriculum.shares([each.weight for each in environments], request.num_tasks)
+        weights = curriculum.task_weights(environments, request.split)
+        counts = curriculum.shares(weights, request.num_tasks)
         return SelectTasksResult(
             tasks=tuple(
                 TaskRef(environment=environment.id, task_id=f"t{i}")

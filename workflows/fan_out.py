@@ -13,7 +13,7 @@ from loopwright.contracts.episodes import EpisodeInput, EpisodeKind, Priority
 from loopwright.contracts.groups import GroupInput, GroupResult, ParkedRef
 from loopwright.contracts.policies import CheckpointRef
 from loopwright.contracts.tasks import TaskRef
-from loopwright.core import priorities, seeds
+from loopwright.core import priorities, seeds, staleness
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
@@ -35,8 +35,8 @@ class FanOut:
     group_size: int
     seed: int
     """Of all episodes; the same in every loop that has the same configuration."""
-    is_ahead: bool = False
-    """Whether the trainer is still busy with earlier work."""
+    num_ahead: int = 0
+    """Unfinished iterations before this one; each makes at most one version."""
 
     async def run(self, tasks: Sequence[TaskRef]) -> list[GroupResult]:
         """Run a group for each task and give their results in the order of the tasks.
@@ -57,7 +57,7 @@ class FanOut:
 
     async def _run_group(self, group: "OpenGroup", parked: ParkedRef | None) -> GroupResult:
         task = group.ref
-        priority = self._priority(task, is_straggler=parked is not None)
+        priority = self._priority(task, parked)
         try:
             group.handle = await workflow.start_child_workflow(
                 GroupWorkflow.run,
@@ -121,12 +121,16 @@ class FanOut:
     def _environment(self, task: TaskRef) -> EnvironmentConfig:
         return next(e for e in self.config.environments if e.id == task.environment)
 
-    def _priority(self, task: TaskRef, *, is_straggler: bool) -> Priority:
+    def _priority(self, task: TaskRef, parked: ParkedRef | None) -> Priority:
         work = priorities.Work(
             kind=self.kind,
             environment=task.environment,
-            phase="ahead" if self.is_ahead else "waited_for",
-            is_straggler=is_straggler,
+            phase="ahead" if self.num_ahead else "waited_for",
+            versions_left=staleness.versions_left(
+                parked.oldest_version if parked else None,
+                trained_from=self.checkpoint.policy.version + self.num_ahead,
+                max_staleness=self.config.iteration.max_staleness,
+            ),
         )
         return priorities.of(work, loop_id=self.loop_id, config=self.config)
 

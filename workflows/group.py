@@ -17,7 +17,7 @@ from loopwright.contracts.groups import (
     ScoreGroupRequest,
 )
 from loopwright.contracts.turns import StopReason
-from loopwright.core import replacement, seeds, summaries
+from loopwright.core import priorities, replacement, seeds, summaries
 from loopwright.core.admission import Admission
 
 with workflow.unsafe.imports_passed_through():
@@ -141,11 +141,14 @@ class GroupWorkflow(GroupSteering):
 
     def _episode(self, index: int) -> EpisodeInput:
         common, parked = self._group.episode, self._parked.get(index)
+        is_replacement = index >= self._group.size
+        priority = priorities.hastened(common.priority) if is_replacement else common.priority
         return common.model_copy(
             update={
                 "prefix": ids.episode_path(common.prefix, index),
                 "index": index,
                 "seed": seeds.derive(common.seed, index),
+                "priority": priority,
                 "resume_from": parked.head if parked else None,
             }
         )

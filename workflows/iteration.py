@@ -63,7 +63,7 @@ class IterationWorkflow:
                 checkpoint=iteration.checkpoint,
                 group_size=iteration.config.iteration.group_size,
                 seed=seeds.derive(iteration.config.seed, "episodes", iteration.index),
-                is_ahead=iteration.has_predecessor,
+                num_ahead=iteration.num_ahead,
             ),
             config=iteration.config.iteration,
             drops=iteration.drops,

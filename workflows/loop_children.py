@@ -40,6 +40,7 @@ async def start_iteration(loop: LoopInput, state: LoopState, *, num_open: int) -
             holder=workflow.info().workflow_id,
             carried=state.parked,
             drops=state.drops,
+            num_ahead=num_open,
             has_predecessor=num_open > 0,
         ),
         id=ids.iteration_path(workflow.info().workflow_id, index),

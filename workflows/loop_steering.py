@@ -1,7 +1,9 @@
 """How a loop is operated and read while it runs: its updates, queries and signals."""
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
+from loopwright.contracts import activities
 from loopwright.contracts.configs import LoopConfig
 from loopwright.contracts.evaluations import EvaluateRequest
 from loopwright.contracts.failures import UserError
@@ -9,15 +11,18 @@ from loopwright.contracts.iterations import (
     Collected,
     LoopProgress,
     RunIterationsRequest,
+    SelectTasksRequest,
     SetRequest,
     StopRequest,
 )
-from loopwright.core import loop_bounds, steering
+from loopwright.core import loop_bounds, run_limits, steering
 
 with workflow.unsafe.imports_passed_through():
+    from loopwright.workflows.causes import failure_of
     from loopwright.workflows.iteration import COLLECTED
     from loopwright.workflows.loop_record import LoopRecord
     from loopwright.workflows.loop_work import LoopWork
+    from loopwright.workflows.options import call
     from loopwright.workflows.pipeline import Pipeline
 
 
@@ -96,7 +101,13 @@ class LoopSteering:
 
     @workflow.update(name="set")
     async def set_(self, request: SetRequest) -> LoopConfig:
-        """Change keys of the configuration; children that start later follow it."""
+        """Change keys of the configuration; children that start later follow it.
+
+        Raises:
+            UserError: there are not the tasks that it asks for; nothing is changed.
+        """
+        if steering.changes_tasks(request.changes):
+            await _check_tasks(steering.changed(self._record.config, request.changes))
         config = steering.changed(self._record.config, request.changes)
         self._record.configure(config)
         if self._pipeline is not None:
@@ -125,3 +136,20 @@ class LoopSteering:
         if self._record.is_stopped or self._record.is_ending:
             loop_id = self._record.loop.loop_id
             raise ValueError(f"loop {loop_id} is ending; start it anew instead")
+
+
+async def _check_tasks(config: LoopConfig) -> None:
+    """Draw as an iteration would: an environment alone knows its tasks."""
+    try:
+        await call(
+            activities.select_tasks,
+            SelectTasksRequest(
+                environments=config.environments,
+                split="train",
+                num_tasks=run_limits.num_begun(config.iteration),
+                seed=config.seed,
+            ),
+            summary="draw tasks to check a change",
+        )
+    except ActivityError as error:
+        raise UserError(failure_of(error).message.removeprefix("UserError: ")) from error

@@ -17,12 +17,13 @@ def select_tasks(request: SelectTasksRequest) -> SelectTasksResult:
     Raises:
         UserError: an environment has fewer tasks than its share.
     """
+    weights = curriculum.task_weights(request.environments, request.split)
     found = [
         _draw(environment, count, num_spares, request)
         for environment, count, num_spares in zip(
             request.environments,
-            _shares(request, request.num_tasks),
-            _shares(request, request.num_spares),
+            curriculum.shares(weights, request.num_tasks),
+            curriculum.shares(weights, request.num_spares),
             strict=True,
         )
     ]
@@ -32,19 +33,18 @@ def select_tasks(request: SelectTasksRequest) -> SelectTasksResult:
     )
 
 
-def _shares(request: SelectTasksRequest, total: int) -> list[int]:
-    return curriculum.shares([each.weight for each in request.environments], total)
-
-
 def _draw(
     environment: EnvironmentConfig, count: int, num_spares: int, request: SelectTasksRequest
 ) -> tuple[list[TaskRef], list[TaskRef]]:
     """Draw the tasks of one environment, and from the rest of them its spares."""
-    tasks = build_environment(environment).list_tasks(request.split)
+    listed = build_environment(environment).list_tasks(request.split)
+    tasks = curriculum.drawable(listed, environment, request.split)
     if count > len(tasks):
+        num_passed_by = len(listed) - len(tasks)
+        others = f" ({num_passed_by} more are passed by)" if num_passed_by else ""
         raise UserError(
-            f"environment {environment.id} has {len(tasks)} {request.split} tasks, {count} are "
-            f"asked for; ask for fewer or raise its number of tasks"
+            f"environment {environment.id} has {len(tasks)} {request.split} tasks{others}, {count} "
+            f"are asked for; ask for fewer or raise its number of tasks"
         )
     chosen = curriculum.choose(tasks, count, seeds.derive(request.seed, environment.id))
     rest = [task for task in tasks if task not in set(chosen)] if num_spares else []

@@ -75,3 +75,22 @@ def test_environment_that_is_too_small_for_its_share_is_named() -> None:
     asked = 2 * (NUM_TASKS + 1)
     with pytest.raises(UserError, match="environment riddles has 6 train tasks, 7 are asked for"):
         draw(STEPS, RIDDLES, num_tasks=asked)
+
+
+def test_environment_that_is_passed_by_gives_no_tasks_to_train_on_but_to_evaluate() -> None:
+    passed_by = RIDDLES.model_copy(update={"is_passed_by": True})
+    assert counts(draw(STEPS, passed_by)) == {"program_steps": 6}
+    assert counts(draw(STEPS, passed_by, split="heldout")) == {"program_steps": 3, "riddles": 3}
+
+
+def test_difficulties_that_are_passed_by_are_trained_on_no_more() -> None:
+    steps = STEPS.model_copy(update={"difficulties_passed_by": (1, 4)})
+    assert {task.difficulty for task in draw(steps, num_tasks=60)} == {2, 3}
+    assert 4 in {task.difficulty for task in draw(steps, num_tasks=60, split="heldout")}
+
+
+def test_environment_that_is_too_small_without_what_is_passed_by_is_named() -> None:
+    riddles = RIDDLES.model_copy(update={"difficulties_passed_by": (0,)})
+    expected = r"riddles has 0 train tasks \(6 more are passed by\), 3 are asked for"
+    with pytest.raises(UserError, match=expected):
+        draw(STEPS, riddles)

@@ -177,6 +177,11 @@ def test_missing_model_directory_comes_with_how_to_get_one(file: Path) -> None:
     assert "`loopwright policy build DIR` makes one" in found
 
 
+def test_environments_that_are_all_passed_by_are_refused(file: Path) -> None:
+    (found,) = problems(file, "environments:\n  - {id: program_steps, is_passed_by: true}\n")
+    assert "environments: expected one that is not passed by" in found
+
+
 @pytest.mark.parametrize("text", ["engines:\n  - name: A b", "environments:\n  - id: null"])
 def test_list_with_one_wrong_entry_is_a_list(file: Path, text: str) -> None:
     (found,) = problems(file, text)

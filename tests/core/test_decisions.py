@@ -64,6 +64,11 @@ def test_shares_follow_the_weights_and_add_up() -> None:
     assert curriculum.shares([1.5e308, 0.5e308], 8) == [6, 2]
 
 
+def test_what_has_no_weight_has_no_share() -> None:
+    assert curriculum.shares([0.0, 1.0, 1.0], 7) == [0, 4, 3]
+    assert curriculum.shares([0.0, 0.0], 7) == [0, 0]
+
+
 def test_same_seed_chooses_the_same_distinct_tasks() -> None:
     tasks = [TaskRef(environment="e", task_id=str(i)) for i in range(50)]
     chosen = curriculum.choose(tasks, 20, 7)

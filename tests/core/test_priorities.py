@@ -83,6 +83,14 @@ def test_weights_of_a_loops_environments_add_up_to_the_loops() -> None:
     assert sum(weights) == of(Work("training", "a")).fairness_weight == 1
 
 
+def test_environment_that_is_passed_by_leaves_its_share_to_the_others() -> None:
+    first, second = PAIR.environments
+    config = PAIR.model_copy(
+        update={"environments": (first, second.model_copy(update={"is_passed_by": True}))}
+    )
+    assert of(Work("training", "a"), config).fairness_weight == 1
+
+
 def test_environments_may_share_workers_otherwise_than_tasks() -> None:
     first, second = PAIR.environments
     config = LoopConfig(

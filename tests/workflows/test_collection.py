@@ -15,6 +15,7 @@ from loopwright.contracts.iterations import (
     SetRequest,
     StopRequest,
 )
+from loopwright.core import priorities
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
 
@@ -149,6 +150,23 @@ async def test_carried_straggler_ends_in_the_next_iteration(
         if each.episode.task.task_id == "t1" and each.episode.resume_from is not None
     ]
     assert [head.num_turns for head in resumed if head] == [1, 1]
+
+
+@pytest.mark.parametrize(("max_staleness", "key"), [(1, priorities.LATE), (2, priorities.TRAINING)])
+async def test_carried_group_is_hastened_where_the_next_update_is_the_last_to_learn_from_it(
+    client: Client, fakes: FakeActivities, max_staleness: int, key: int
+) -> None:
+    go_on = hold_task(fakes, "t1")
+    fakes.turns_per_episode = 3
+    carrying = CARRYING | {"max_staleness": max_staleness}
+    handle = await start_loop(client, config(num_iterations=2, **carrying))
+    while not begun(fakes, 2):
+        await asyncio.sleep(0.02)
+    go_on.set()
+    await handle.result()
+    episodes = [each.episode for each in fakes.requests("episode.take_turns")]
+    assert {each.priority.key for each in episodes if each.resume_from} == {key}
+    assert {each.priority.key for each in episodes if not each.resume_from} == {priorities.TRAINING}
 
 
 CARRYING: dict[str, Any] = {"spare_groups": 1, "stragglers": "carry", "max_staleness": 1}

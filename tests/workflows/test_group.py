@@ -8,6 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from loopwright.contracts.episodes import GradeEpisodeRequest
 from loopwright.contracts.groups import GroupResult, ScoreGroupRequest
+from loopwright.core import priorities
 from tests.fakes import FakeActivities
 from tests.workflows.inputs import group_input, start_group
 
@@ -38,6 +39,16 @@ async def test_failed_episode_is_replaced_under_the_next_free_index(
     assert [episode.index for episode in scored(fakes).episodes] == [0, 1, 2, 3, 4, 5]
     assert (result.num_episodes, result.num_valid, result.num_replaced) == (6, 4, 2)
     assert result.is_admitted
+
+
+async def test_replacement_goes_before_what_has_others_to_wait_for(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.failures["episode.take_turns"] = [final("EngineUnavailable")]
+    await run_group(client)
+    episodes = [each.episode for each in fakes.requests("episode.take_turns")]
+    keys = {each.index: each.priority.key for each in episodes}
+    assert keys == dict.fromkeys(range(4), priorities.TRAINING) | {4: priorities.LATE}
 
 
 async def test_replacement_that_fails_is_replaced_in_turn(

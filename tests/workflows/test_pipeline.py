@@ -159,6 +159,17 @@ async def test_overlapping_loop_continues_as_new_with_nothing_open(client: Clien
 
 
 @pytest.mark.parametrize(
+    ("oldest", "trained_from", "left"),
+    [(3, 3, 2), (2, 3, 1), (1, 3, 0), (0, 3, -1), (None, 9, None)],
+)
+def test_tokens_bear_fewer_publications_with_each(
+    oldest: int | None, trained_from: int, left: int | None
+) -> None:
+    found = staleness.versions_left(oldest, trained_from=trained_from, max_staleness=2)
+    assert found == left
+
+
+@pytest.mark.parametrize(
     ("oldest", "trained_from", "max_staleness", "expected"),
     [
         (3, 3, 0, False),

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
-from loopwright.contracts.configs import IterationConfig, LoopConfig
+from loopwright.contracts.configs import EnvironmentConfig, IterationConfig, LoopConfig
+from loopwright.contracts.failures import UserError
 from loopwright.contracts.iterations import SetRequest, StopRequest
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
@@ -109,3 +110,58 @@ async def test_staleness_can_be_raised_while_an_iteration_runs(
     go_on.set()
     result = await held.result()
     assert [row.outcome for row in result.results] == ["trained"] * 4
+
+
+PAIR = (EnvironmentConfig(id="a"), EnvironmentConfig(id="b"))
+
+
+@pytest.fixture
+async def held_pair(client: Client, fakes: FakeActivities) -> WorkflowHandle[Any, Any]:
+    """Give a loop of two environments that stands in its first update."""
+    fakes.hold["trainer.train_step"] = asyncio.Event()
+    return await start_loop(client, small_config(environments=PAIR))
+
+
+def environments_drawn(fakes: FakeActivities) -> list[set[str]]:
+    """Give the environments of the episodes of each of two iterations."""
+    episodes = [each.episode for each in fakes.requests("episode.take_turns")]
+    return [
+        {each.environment.id for each in episodes if f"/iteration/{index:06d}/" in each.prefix}
+        for index in (1, 2)
+    ]
+
+
+async def test_environment_is_passed_by_in_the_iterations_to_come(
+    held_pair: WorkflowHandle[Any, Any], fakes: FakeActivities
+) -> None:
+    go_on = await until_training(fakes)
+    await set_keys(held_pair, environments__b__is_passed_by=True)
+    go_on.set()
+    await held_pair.result()
+    assert environments_drawn(fakes) == [{"a", "b"}, {"a"}]
+
+
+async def test_change_that_leaves_too_few_tasks_is_refused_and_the_loop_goes_on(
+    held_pair: WorkflowHandle[Any, Any], fakes: FakeActivities
+) -> None:
+    go_on = await until_training(fakes)
+    fakes.failures["control.select_tasks"] = [UserError("environment a has 2 train tasks")]
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await set_keys(held_pair, environments__b__is_passed_by=True)
+    assert str(refused.value.cause) == "UserError: environment a has 2 train tasks"
+    go_on.set()
+    assert (await held_pair.result()).num_iterations == 2
+    assert environments_drawn(fakes) == [{"a", "b"}, {"a", "b"}]
+
+
+async def test_all_environments_cannot_be_passed_by(
+    held_pair: WorkflowHandle[Any, Any], fakes: FakeActivities
+) -> None:
+    go_on = await until_training(fakes)
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await set_keys(
+            held_pair, environments__a__is_passed_by=True, environments__b__is_passed_by=True
+        )
+    assert "environments: expected one that is not passed by" in str(refused.value.cause)
+    go_on.set()
+    await held_pair.result()

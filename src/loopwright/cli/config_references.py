@@ -11,7 +11,7 @@ from loopwright.cli.strict_yaml import Document
 from loopwright.contracts.configs import PICO, LoopConfig
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.tasks import Split
-from loopwright.core.curriculum import shares
+from loopwright.core.curriculum import drawable, shares, task_weights
 from loopwright.embedded.options import default_model
 from loopwright.environments.base import Environment
 from loopwright.environments.registry import build_environment
@@ -53,9 +53,10 @@ def _environments(config: LoopConfig, document: Document) -> Iterator[Problem]:
 
 def _shortages(config: LoopConfig, index: int, environment: Environment) -> Iterator[str]:
     """Say which split has fewer tasks than the environment's share of what is asked for."""
-    weights = [each.weight for each in config.environments]
+    asked = config.environments
     for split, key, total in _tasks_asked(config):
-        share, there = shares(weights, total)[index], len(environment.list_tasks(split))
+        share = shares(task_weights(asked, split), total)[index]
+        there = len(drawable(environment.list_tasks(split), asked[index], split))
         if share > there:
             yield f"expected at least {share} {split} tasks for {key} ({total}), got {there}"
 

@@ -43,6 +43,10 @@ class EnvironmentConfig(Configuration):
     """Share of the workers among the loop's environments that wait for one; null is ``weight``."""
     max_concurrent: int | None = Field(default=None, ge=1)
     """Episodes of the environment at once on one host, whichever loops they are of; null is any."""
+    is_passed_by: bool = False
+    """Whether iterations to come draw none of its tasks; evaluations do."""
+    difficulties_passed_by: tuple[int, ...] = Field(default=(), max_length=100)
+    """Difficulties of tasks that iterations to come do not draw; evaluations do."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Passed to the environment, which checks them."""
 
@@ -172,7 +176,19 @@ class LoopConfig(Configuration):
 
     def budget_problems(self) -> list[str]:
         """Say which keys do not fit each other; each text begins with the one to blame."""
-        return [*self._token_problems(), *self._sampling_problems(), *self._straggler_problems()]
+        return [
+            *self._environment_problems(),
+            *self._token_problems(),
+            *self._sampling_problems(),
+            *self._straggler_problems(),
+        ]
+
+    def _environment_problems(self) -> Iterator[str]:
+        if all(environment.is_passed_by for environment in self.environments):
+            yield (
+                "environments: expected one that is not passed by; let the loop pause instead, or "
+                "set is_passed_by of one to false"
+            )
 
     def _token_problems(self) -> Iterator[str]:
         if self.sampling.max_tokens >= self.episode.max_tokens:

@@ -73,6 +73,8 @@ class IterationInput(Contract):
     """Groups of earlier iterations to go on with."""
     drops: DropCounts = DropCounts()
     """Groups that the loop has lost so far."""
+    num_ahead: int = 0
+    """Unfinished iterations before this one; each makes at most one version."""
     has_predecessor: bool = False
     """Whether the update starts from what an unfinished iteration makes (signal learn_from)."""
 

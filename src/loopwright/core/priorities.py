@@ -33,9 +33,12 @@ class Work:
     environment: str
     phase: Phase = "waited_for"
     versions_left: int | None = None
-    """Publications after which its tokens would be too old; None where it is used before any."""
+    """Publications that its tokens bear after the next update; None where they are yet to come.
+
+    A carried group that bears none is learned from in the next update, or never.
+    """
     is_straggler: bool = False
-    """Whether its iteration or group waits for it and little else: replacements, carried groups."""
+    """Whether its group waits for it and little else: replacements."""
     curriculum_weight: float = 1.0
     """What it is worth, relative to the usual task."""
 
@@ -73,7 +76,11 @@ def _key(work: Work) -> int:
 
 
 def _weight(work: Work, config: LoopConfig) -> float:
-    weights = {each.id: _environment_weight(each) for each in config.environments}
+    weights = {
+        each.id: _environment_weight(each)
+        for each in config.environments
+        if not each.is_passed_by or each.id == work.environment
+    }
     share = weights[work.environment] / sum(weights.values())
     ahead = AHEAD_SHARE if work.kind == "training" and work.phase == "ahead" else 1.0
     return config.fairness_weight * share * ahead * work.curriculum_weight

@@ -10,6 +10,13 @@ def may_collect(*, num_open: int, max_staleness: int) -> bool:
     return num_open <= max_staleness
 
 
+def versions_left(
+    oldest_version: int | None, *, trained_from: int, max_staleness: int
+) -> int | None:
+    """Give the publications that tokens still bear once ``trained_from`` has been learned from."""
+    return None if oldest_version is None else max_staleness - (trained_from - oldest_version)
+
+
 def is_too_old(oldest_version: int | None, *, trained_from: int, max_staleness: int) -> bool:
     """Tell whether a group's oldest token is too far behind the version trained from."""
     return oldest_version is not None and trained_from - oldest_version > max_staleness

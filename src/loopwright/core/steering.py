@@ -36,6 +36,12 @@ def changed(config: LoopConfig, changes: Mapping[str, Any]) -> LoopConfig:
         raise UserError("; ".join(refusals(error))) from None
 
 
+def changes_tasks(changes: Mapping[str, Any]) -> bool:
+    """Tell whether other tasks may be drawn after a change, or more of them."""
+    keys = ("environments", "iteration.num_tasks", "iteration.spare_groups")
+    return any(key.startswith(keys) for key in changes)
+
+
 def settable_keys(config: LoopConfig) -> Iterator[str]:
     """List every key that may change."""
     for name in LoopConfig.model_fields:
