@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import Client, WorkflowExecution, WorkflowHandle
 
 import loopwright
 from loopwright.embedded.stack import StackInfo
@@ -31,13 +31,18 @@ async def record(state: Path, loop_id: str) -> None:
         if known is None or execution.start_time < known.start_time:
             oldest[execution.workflow_type] = execution
     for name, execution in sorted(oldest.items()):
-        history = await client.get_workflow_handle(execution.id).fetch_history()
-        events = json.loads(history.to_json())
-        path = FOLDER / f"{name}-{loopwright.__version__}.json"
-        stored = {"id": execution.id, "history": without_identity(events)}
-        text = json.dumps(stored, indent=1).replace(socket.gethostname(), "host")
-        path.write_text(text + "\n")
-        print(f"{path}: {len(events['events'])} events of {execution.id}")
+        await store(client.get_workflow_handle(execution.id), name)
+
+
+async def store(handle: WorkflowHandle[Any, Any], name: str, *, what: str = "") -> None:
+    """Store the history of one run under the name of its type, and what is special about it."""
+    history = await handle.fetch_history()
+    events = json.loads(history.to_json())
+    path = FOLDER / f"{'-'.join(filter(None, (name, loopwright.__version__, what)))}.json"
+    stored = {"id": handle.id, "history": without_identity(events)}
+    text = json.dumps(stored, indent=1).replace(socket.gethostname(), "host")
+    path.write_text(text + "\n")
+    print(f"{path}: {len(events['events'])} events of {handle.id}")
 
 
 def without_identity(value: Any) -> Any:

@@ -35,7 +35,7 @@ async def test_replay_notices_a_changed_history() -> None:
 
 
 def test_every_workflow_type_has_a_stored_history() -> None:
-    types = {path.stem.rpartition("-")[0] for path in HISTORIES}
+    types = {path.stem.partition("-")[0] for path in HISTORIES}
     assert types == {
         *(ids.LOOP, ids.ITERATION, ids.GROUP, ids.EPISODE, ids.EVALUATION),
         ids.SCHEDULED_WORK,
