@@ -21,7 +21,7 @@ from loopwright.workers.connection import connect
 from loopwright.workers.pools import POOLS
 from loopwright.workers.settings import Settings
 from loopwright.workers.tokenizers_alone import import_tokenizers_alone
-from loopwright.workers.versions import deployment_of
+from loopwright.workers.versions import BUILD, deployment_of
 
 _logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ async def serve(
 
 def make_worker(pool: Pool, settings: Settings, client: Client, activities: list[Any]) -> Worker:
     """Make the worker of a pool; entering it begins to poll, leaving it lets running work rest."""
-    at_once = _activities_at_once(pool, settings)
+    at_once, deployment = _activities_at_once(pool, settings), deployment_of(pool, settings)
     return Worker(
         client,
         task_queue=queues.engine_queue(settings.engine) if pool is Pool.ENGINE else str(pool),
@@ -74,7 +74,8 @@ def make_worker(pool: Pool, settings: Settings, client: Client, activities: list
         activities=activities,
         activity_executor=ThreadPoolExecutor(at_once, thread_name_prefix="activity"),
         interceptors=[FailureInterceptor()],
-        deployment_config=deployment_of(pool, settings),
+        deployment_config=deployment,
+        build_id=None if deployment else BUILD,
         max_concurrent_activities=at_once,
         max_cached_workflows=_CACHED_WORKFLOWS,
         max_concurrent_workflow_tasks=32,

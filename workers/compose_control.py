@@ -20,7 +20,7 @@ from loopwright.contracts import queues
 from loopwright.contracts.queues import Pool
 from loopwright.workers.settings import Settings
 from loopwright.workers.stores import open_store
-from loopwright.workers.versions import deployment_of
+from loopwright.workers.versions import BUILD, deployment_of
 
 _WAITS_AT_ONCE = 1000
 """Firings of schedules that one process waits for; each takes a query every ten seconds."""
@@ -44,12 +44,14 @@ async def compose(
 
 def _waits(settings: Settings, client: Client) -> Worker:
     """Make the worker of what only waits, apart: it must not keep from a slot what it waits for."""
+    deployment = deployment_of(Pool.CONTROL, settings)
     return Worker(
         client,
         task_queue=queues.WAITS,
         activities=[AwaitLoop(client).await_loop],
         interceptors=[FailureInterceptor()],
-        deployment_config=deployment_of(Pool.CONTROL, settings),
+        deployment_config=deployment,
+        build_id=None if deployment else BUILD,
         max_concurrent_activities=_WAITS_AT_ONCE,
         graceful_shutdown_timeout=timedelta(seconds=5),
     )

@@ -3,8 +3,16 @@
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import WorkerDeploymentConfig
 
+from loopwright import __version__
 from loopwright.contracts.queues import Pool
 from loopwright.workers.settings import Settings
+
+BUILD = f"loopwright-{__version__}"
+"""Told to Temporal where builds are not told apart.
+
+Without one, its SDK would digest the code of every module, and load those that are loaded when
+something asks for them: torch among them.
+"""
 
 
 def deployment_of(pool: Pool, settings: Settings) -> WorkerDeploymentConfig | None:
