@@ -11,7 +11,7 @@ from temporalio.common import RetryPolicy
 
 from loopwright.contracts import queues
 from loopwright.contracts.configs import Profile
-from loopwright.contracts.episodes import EpisodeKind, Priority
+from loopwright.contracts.episodes import Priority
 from loopwright.contracts.failures import NON_RETRYABLE_TYPES
 
 _ABRUPT = workflow.ActivityCancellationType.TRY_CANCEL
@@ -26,9 +26,6 @@ HEARTBEAT_TIMEOUT: dict[Profile, timedelta] = {
     "many_open": timedelta(seconds=300),
 }
 """Longer than the Temporal server takes to restart, or an outage re-runs all that is in flight."""
-
-PRIORITY_KEY: dict[EpisodeKind, int] = {"evaluation": 2, "training": 3, "audit": 4}
-"""Evaluations hold an iteration up, so they go first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ def schedule(
     async def command(*words: str) -> Done:
         capsys.readouterr()
         status = await asyncio.to_thread(call, words, monkeypatch)
-        return Done(status, *capsys.readouterr())
+        printed = capsys.readouterr()
+        return Done(status, printed.out, printed.err)
 
     return command
 
