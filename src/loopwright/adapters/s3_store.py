@@ -4,27 +4,42 @@ Relies on no conditional write: keys are content-addressed or owned by one write
 an artifact checks its digest (``artifacts.fetch``), so what the store mangled is never used.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    IncompleteReadError,
+    ReadTimeoutError,
+    ResponseStreamingError,
+)
 
 from loopwright.contracts.failures import StoreError
 from loopwright.core.protocols import ObjectStore
 
 if TYPE_CHECKING:
+    from botocore.paginate import PageIterator
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.literals import BucketLocationConstraintType
+    from mypy_boto3_s3.type_defs import ListObjectsV2OutputTypeDef
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 _TAKEN = {"BucketAlreadyOwnedByYou", "BucketAlreadyExists", "OperationAborted"}
 _WITHOUT_LOCATION = {"us-east-1", "auto"}
 """Regions that a service takes for its default, and refuses by name."""
 _DELETE_PAGE = 1000
+_BROKEN_ANSWERS = (IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
+"""What the library tells, and does not try again, of an answer that ends in the middle."""
+_SAY_THE_END = {"content-length", "transfer-encoding"}
+"""Headers by which the end of an answer is known."""
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +75,7 @@ class S3ObjectStore(ObjectStore):
     ) -> None:
         """Prepare the client; nothing is sent yet."""
         self._bucket = bucket
+        self._max_attempts = patience.max_attempts
         self._client: S3Client = boto3.client(
             "s3",
             endpoint_url=endpoint,
@@ -99,7 +115,7 @@ class S3ObjectStore(ObjectStore):
     def get(self, key: str) -> bytes:
         """Fetch an object whole."""
         with self._naming("get", key):
-            return self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            return self._whole(lambda: self._read(key))
 
     def list_keys(self, prefix: str) -> list[str]:
         """List every key that starts with ``prefix``, over all pages."""
@@ -107,7 +123,7 @@ class S3ObjectStore(ObjectStore):
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=prefix
             )
-            objects = (item for page in pages for item in page.get("Contents", ()))
+            objects = (item for page in self._read_all(pages) for item in page.get("Contents", ()))
             return sorted(item.get("Key", "") for item in objects)
 
     def list_folders(self, prefix: str) -> list[str]:
@@ -116,7 +132,9 @@ class S3ObjectStore(ObjectStore):
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=prefix, Delimiter="/"
             )
-            found = (item for page in pages for item in page.get("CommonPrefixes", ()))
+            found = (
+                item for page in self._read_all(pages) for item in page.get("CommonPrefixes", ())
+            )
             return sorted(item.get("Prefix", "").removeprefix(prefix).rstrip("/") for item in found)
 
     def exists(self, key: str) -> bool:
@@ -136,9 +154,38 @@ class S3ObjectStore(ObjectStore):
         for start in range(0, len(todo), _DELETE_PAGE):
             page = todo[start : start + _DELETE_PAGE]
             with self._naming("delete", page[0]):
-                self._client.delete_objects(
-                    Bucket=self._bucket, Delete={"Objects": [{"Key": key} for key in page]}
-                )
+                self._whole(partial(self._delete, page))
+
+    def _read(self, key: str) -> bytes:
+        answer = self._client.get_object(Bucket=self._bucket, Key=key)
+        _refuse_cut(answer)
+        return answer["Body"].read()
+
+    def _read_all(
+        self, pages: "PageIterator[ListObjectsV2OutputTypeDef]"
+    ) -> list["ListObjectsV2OutputTypeDef"]:
+        def read() -> list["ListObjectsV2OutputTypeDef"]:
+            found = list(pages)
+            for page in found:
+                _refuse_cut(page)
+            return found
+
+        return self._whole(read)
+
+    def _delete(self, keys: list[str]) -> None:
+        answer = self._client.delete_objects(
+            Bucket=self._bucket, Delete={"Objects": [{"Key": key} for key in keys]}
+        )
+        _refuse_cut(answer)
+        for error in answer.get("Errors", ())[:1]:
+            raise self._error("delete", error.get("Key", ""), error.get("Message", error))
+
+    def _whole(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask again where the answer ends in the middle."""
+        for _ in range(self._max_attempts - 1):
+            with suppress(*_BROKEN_ANSWERS):
+                return ask()
+        return ask()
 
     def _create_bucket(self) -> None:
         region = self._client.meta.region_name
@@ -170,8 +217,14 @@ class S3ObjectStore(ObjectStore):
         except (BotoCoreError, OSError) as error:
             raise self._error(operation, key, error) from error
 
-    def _error(self, operation: str, key: str, error: Exception) -> StoreError:
+    def _error(self, operation: str, key: str, error: object) -> StoreError:
         return StoreError(f"S3 {operation} failed [bucket={self._bucket}, key={key}]: {error}")
+
+
+def _refuse_cut(answer: Mapping[str, Any]) -> None:
+    """Refuse an answer cut within its headers: the library takes it for an empty one."""
+    if not _SAY_THE_END & answer["ResponseMetadata"]["HTTPHeaders"].keys():
+        raise IncompleteReadError(actual_bytes=0, expected_bytes=1)
 
 
 def _code(error: ClientError) -> str:
