@@ -55,6 +55,7 @@ def test_started_platform_is_healthy_and_stops_whole(make_stack: MakeStack, tmp_
     assert info.is_healthy
     assert stack.stop()
     assert not any(runs(found.pid) for found in info.children.values() if found.pid)
+    assert not runs(info.supervisor.pid)
     assert not stack.is_running()
 
 

@@ -117,6 +117,7 @@ def engine_server(
         "TORCHDYNAMO_DISABLE": "1",
         "VLLM_CACHE_ROOT": str(folder.root / "vllm"),
         "VLLM_CONFIG_ROOT": str(folder.root / "vllm"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder.root / "torch"),
         "PYTHONSAFEPATH": "1",
     }
     has_gpu = can_use_gpu()
@@ -162,6 +163,8 @@ def worker(
         "OMP_NUM_THREADS": str(num_threads),
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
+        # What torch compiles stays with the platform, not in the host's temporary folder.
+        "TORCHINDUCTOR_CACHE_DIR": str(folder.root / "torch"),
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
     }

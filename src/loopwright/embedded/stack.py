@@ -234,7 +234,8 @@ class Stack:
         is_running = True
         while is_running and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-            is_running = self.is_running()
+            # It lets go of the lock a moment before it is gone.
+            is_running = self.is_running() or is_alive(before.supervisor)
             info = StackInfo.load(self._folder.root) or before
             for line in changes(before, info):
                 on_progress(line)
