@@ -1,109 +1,36 @@
-"""A loop on the real platform while its processes are killed in turn: ``python -m tests.soak``.
+"""Loops under injected faults: ``python -m tests.soak``.
 
-Each child of the platform is killed with SIGKILL in the middle of an iteration. The loop must end
-well, with an outcome for every episode. Exit status 1 tells that it did not.
+First every child of the real platform is killed in turn, then a platform with a scripted engine
+bears kills at random, a store that fails and a network that is cut. Exit status 1 tells that
+something was lost.
 """
 
 import argparse
-import asyncio
+import signal
 import sys
-import tempfile
-import time
-from pathlib import Path
 
-from loopwright.contracts.configs import LoopConfig
-from loopwright.contracts.failures import LoopError
-from loopwright.contracts.iterations import LoopProgress, LoopResult
-from loopwright.embedded.stack import Stack
-from loopwright.sdk import LoopClient, LoopHandle
-from tests.e2e.loops import check_accounts, kill, small_config, until, until_restarted
+from tests.soak import each_child, random_faults
+from tests.soak.plan import FULL, SHORT
 
 ROUNDS = 5
-SECONDS_INTO_ITERATION = 1.0
-LONGEST_RECOVERY_SECONDS = 600
+PARTS = ("children", "faults")
 
 
 def main() -> int:
     """Run the soak, and give the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="kill each process once")
-    rounds = 1 if parser.parse_args().short else ROUNDS
-    with tempfile.TemporaryDirectory(prefix="loopwright-soak-") as folder:
-        stack = Stack(Path(folder) / "state")
-        try:
-            asyncio.run(_soak(stack, rounds))
-        except (AssertionError, LoopError, TimeoutError) as error:
-            _say(f"FAILED: {type(error).__name__}: {error}")
-            _show_logs(Path(folder) / "state" / "logs")
-            return 1
-        finally:
-            stack.stop(_say)
-    return 0
-
-
-async def _soak(stack: Stack, rounds: int) -> None:
-    info = stack.ensure_running(_say)
-    victims = [name for _ in range(rounds) for name in info.children]
-    config = small_config(num_iterations=None)
-    client = await LoopClient.connect(info.temporal_address)
-    handle = await client.start(config, loop_id="soak")
-    for name in victims:
-        async with asyncio.timeout(LONGEST_RECOVERY_SECONDS):
-            await _kill_in_iteration(stack, handle, name)
-    _check(await _end(handle), config, num_iterations=len(victims))
-
-
-async def _kill_in_iteration(stack: Stack, handle: LoopHandle, name: str) -> None:
-    """Kill one child soon after an iteration has begun, and wait for the iteration's end."""
-    number = await handle.run_iterations(1)
-    await until(handle, lambda p: p.phase == "iterating" and p.iteration == number)
-    await asyncio.sleep(SECONDS_INTO_ITERATION)
-    info = stack.info()
-    assert info is not None
-    restarts, started = info.children[name].restarts, time.monotonic()
-    kill(info, name)
-    progress = await until(handle, lambda p: _has_done(p, number))
-    seconds = time.monotonic() - started
-    await until_restarted(stack, name, restarts)
-    row = progress.results[-1]
-    _say(
-        f"killed {name:15} iteration {number} {row.outcome}, {seconds:5.1f} s after the kill: "
-        f"{row.num_episodes} episodes, {row.num_failed} failed, {row.num_lost} lost"
-    )
-
-
-def _has_done(progress: LoopProgress, number: int) -> bool:
-    return bool(progress.results) and progress.results[-1].index >= number
-
-
-async def _end(handle: LoopHandle) -> LoopResult:
-    await handle.stop()
-    return await handle.result()
-
-
-def _check(result: LoopResult, config: LoopConfig, *, num_iterations: int) -> None:
-    assert result.num_iterations == num_iterations
-    check_accounts(result, config)
-    failed = sum(row.num_failed for row in result.results)
-    assert failed == 0, f"{failed} episodes failed"
-    trained = [row for row in result.results if row.outcome == "trained"]
-    assert trained, "no iteration trained"
-    worst = max(row.metrics["mismatch_max"] for row in trained)
-    assert worst < 1e-3, f"behaviour logprobs are off by {worst}"
-    _say(
-        f"passed: {num_iterations} kills, {result.num_episodes} episodes, none lost, none failed; "
-        f"largest mismatch {worst:.1e}"
-    )
-
-
-def _show_logs(folder: Path) -> None:
-    for path in sorted(folder.glob("*.log")):
-        lines = path.read_text(errors="replace").splitlines()[-15:]
-        _say("\n".join([f"--- {path.name}", *lines]))
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
+    parser.add_argument("--short", action="store_true", help="kill each child once; few episodes")
+    parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--seed", type=int, default=0, help="of the faults")
+    asked = parser.parse_args()
+    # So that a soak that is ended from outside stops its platform, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    is_well = True
+    if asked.only in (None, "children"):
+        is_well &= each_child.run(1 if asked.short else ROUNDS)
+    if asked.only in (None, "faults"):
+        is_well &= random_faults.run(SHORT if asked.short else FULL, seed=asked.seed)
+    return 0 if is_well else 1
 
 
 if __name__ == "__main__":

@@ -216,6 +216,11 @@ def _find_hierarchies(may_be_degraded: bool) -> Hierarchies | None:
         ) from error
 
 
+def jails_name(root: Path) -> str:
+    """Give the word that locks and control groups of all jails below ``root`` begin with."""
+    return sha256(os.fsencode(root)).hexdigest()[:12]
+
+
 def sweep(root: Path, hierarchies: Hierarchies | None) -> None:
     """Take away what owners that no longer live left below ``root``."""
     locks = HostLocks()
@@ -239,15 +244,11 @@ def _clear(folder: Path, hierarchies: Hierarchies | None) -> None:
 
 
 def _lock_name(root: Path, name: str) -> str:
-    return f"jails/{_digest(root)}/{name}"
+    return f"jails/{jails_name(root)}/{name}"
 
 
 def _group_prefix(folder: Path) -> str:
-    return f"{_digest(folder.parent)}.{folder.name}-"
-
-
-def _digest(root: Path) -> str:
-    return sha256(os.fsencode(root)).hexdigest()[:12]
+    return f"{jails_name(folder.parent)}.{folder.name}-"
 
 
 def _empty(cgroup: Cgroup) -> None:
