@@ -41,7 +41,7 @@ if b"/loopwright" in read("/proc/self/cgroup"): reached("name of its control gro
     "writing": """
 for path in ("/x", "/usr/x", "/bin/x", "/lib/python3.11/x.pth", "/etc/passwd",
         "/etc/ld.so.preload", "/jinit",
-        "/jclock.so", "/dev/x", "/packages/x", "/proc/self/oom_score_adj", "/proc/self/comm",
+        "/jstrict.so", "/dev/x", "/packages/x", "/proc/self/oom_score_adj", "/proc/self/comm",
         "/proc/self/uid_map", "/proc/self/setgroups", "/proc/sys/kernel/hostname", "/proc/1/comm",
         "/proc/self/attr/current", "/proc/self/clear_refs", "/proc/self/coredump_filter"):
     attempt(path, lambda: open(path, "r+b" if os.path.exists(path) else "wb").write(b"0"))

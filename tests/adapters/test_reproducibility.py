@@ -66,6 +66,35 @@ def test_seed_and_clock_can_be_chosen(jail: LocalJail) -> None:
     assert len({outcome(jail, CommandRequest(argv=argv, strict=one)) for one in stricts}) == 3
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["shuf -i 1-1000 -n 20", "seq 300 | sort -R", "mktemp -u"],
+)
+def test_tools_that_draw_by_the_library_draw_from_the_seed(jail: LocalJail, command: str) -> None:
+    def drawn(seed: int) -> bytes:
+        argv = ("/bin/sh", "-c", f"{command} | head -n 400")
+        request = CommandRequest(argv=argv, strict=Strict(seed=seed))
+        result = jail.run(Workspace(), request).result
+        assert (result.exit_code, result.stderr) == (0, b"")
+        return result.stdout
+
+    assert drawn(1) == drawn(1) != b""
+    assert drawn(1) != drawn(2)
+
+
+def test_entropy_begins_anew_where_a_program_has_read_it_all(jail: LocalJail) -> None:
+    code = (
+        "import ctypes\n"
+        "draw = ctypes.CDLL(None).getrandom\n"
+        "much, few = (ctypes.create_string_buffer(n) for n in (3 << 20, 4))\n"
+        "for _ in range(3): print(draw(much, 3 << 20, 0), draw(few, 4, 0), few.raw.hex())"
+    )
+    request = CommandRequest(argv=("/usr/bin/python3", "-c", code), strict=Strict(seed=1))
+    lines = jail.run(Workspace(), request).result.stdout.splitlines()
+    assert len(lines) == len(set(lines)) == 3
+    assert all(line.startswith(b"3145728 4 ") for line in lines)
+
+
 def test_strictness_in_force_is_in_the_result(jail: LocalJail) -> None:
     strict = Strict(seed=3)
     request = CommandRequest(argv=("/bin/date", "+%s"), strict=strict)

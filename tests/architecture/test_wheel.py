@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINKED = ("workflows", "activities", "workers", "deploy")
-HELPERS = {f"loopwright/deploy/nsjail/bin/{name}" for name in ("jinit", "jclock.so", "launcher")}
+HELPERS = {f"loopwright/deploy/nsjail/bin/{name}" for name in ("jinit", "jstrict.so", "launcher")}
 DATA = ("loopwright/policies/", "loopwright/deploy/")
 
 

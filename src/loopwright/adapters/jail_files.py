@@ -18,7 +18,7 @@ JAIL_ID = 1000
 _MOUNT_POINTS = ("nsjail.0.root", "nsjail.0.tmp")
 _POINTS = ("proc", "dev", "dev/shm", "tmp", "workspace", "packages")
 _FOLDERS = ("usr", "etc")
-_HELPERS = {"jinit": "points", "jclock.so": "points", "launcher": "."}
+_HELPERS = {"jinit": "points", "jstrict.so": "points", "launcher": "."}
 """Layer in which each program is."""
 _TARGETS = ("dev/null", "dev/zero", "dev/urandom", "dev/random")
 _LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}

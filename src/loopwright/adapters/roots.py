@@ -39,7 +39,7 @@ from loopwright.adapters.tree_manifest import Manifest, build_manifest, forget_t
 from loopwright.contracts.failures import SandboxUnavailable, UserError
 from loopwright.contracts.workspaces import raw
 
-JAIL_OWN = (b"proc", b"dev", b"tmp", b"workspace", b"packages", b"jinit", b"jclock.so")
+JAIL_OWN = (b"proc", b"dev", b"tmp", b"workspace", b"packages", b"jinit", b"jstrict.so")
 """What the jail itself has below ``/``, whatever the root."""
 _HEADS = {RootKind.ROOT: b"", RootKind.PACKAGES: b"packages\n"}
 """First line of a manifest, so that equal files of two kinds are two roots."""

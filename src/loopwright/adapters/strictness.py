@@ -1,8 +1,8 @@
 """Entropy from a seed and a wall clock that stands still, for runs that must be equal.
 
 Not covered: clocks that measure time spent, times of files, the random bytes that the kernel gives
-every process (stack canaries), instructions of the processor for entropy, and the wall clock of
-statically linked programs.
+every process (stack canaries), names that the C library itself draws (``mkstemp``), instructions of
+the processor for entropy, and the wall clock of statically linked programs.
 """
 
 from hashlib import shake_256
@@ -23,7 +23,7 @@ def write_entropy(path: Path, seed: int) -> None:
 
 
 def strict_variables(strict: Strict | None) -> dict[str, str]:
-    """Give the variables that stop the wall clock of dynamically linked programs."""
+    """Give the variables by which dynamically linked programs find our clock and entropy."""
     if strict is None:
         return {}
-    return {"LD_PRELOAD": "/jclock.so", "JAIL_CLOCK": str(strict.clock)}
+    return {"LD_PRELOAD": "/jstrict.so", "JAIL_CLOCK": str(strict.clock)}
