@@ -63,3 +63,25 @@ def test_change_that_cannot_be_made_is_refused_with_what_can(
 ) -> None:
     with pytest.raises(UserError, match=message):
         steering.changed(CONFIG, changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sampling.max_tokens": 500, "episode.max_tokens": 1000},
+        {"iteration.stragglers": "carry", "iteration.max_staleness": 1},
+    ],
+)
+def test_keys_that_fit_each_other_change_together_in_any_order(changes: dict[str, object]) -> None:
+    backwards = dict(reversed(changes.items()))
+    assert steering.changed(CONFIG, changes) == steering.changed(CONFIG, backwards)
+
+
+def test_wrong_value_before_another_key_is_refused_like_one_alone() -> None:
+    with pytest.raises(UserError, match=r"train.learning_rate: expected greater than 0, got -1"):
+        steering.changed(CONFIG, {"train.learning_rate": -1, "episode.max_turns": 3})
+
+
+def test_number_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(UserError, match=r"train.clip_high: expected a finite number"):
+        steering.changed(CONFIG, {"train.clip_high": "inf"})

@@ -25,6 +25,8 @@ class Configuration(Contract):
         ``LoopConfig(seed=-1)`` raises ``UserError("LoopConfig: seed: expected greater ...")``
     """
 
+    model_config = ConfigDict(allow_inf_nan=False)  # JSON has no such numbers
+
     if not TYPE_CHECKING:  # checkers see the fields instead
 
         def __init__(self, **values: object) -> None:

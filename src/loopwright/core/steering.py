@@ -28,8 +28,9 @@ def changed(config: LoopConfig, changes: Mapping[str, Any]) -> LoopConfig:
     if not changes:
         raise UserError("nothing to set; give a key and its value, as in train.learning_rate=1e-4")
     value = config.model_dump(mode="json")
+    known = list(settable_keys(config))
     for key, new in changes.items():
-        _put(value, key, new)
+        _put(value, key, new, known=known)
     try:
         return LoopConfig.model_validate(value)
     except ValidationError as error:
@@ -40,6 +41,17 @@ def changes_tasks(changes: Mapping[str, Any]) -> bool:
     """Tell whether other tasks may be drawn after a change, or more of them."""
     keys = ("environments", "iteration.num_tasks", "iteration.spare_groups")
     return any(key.startswith(keys) for key in changes)
+
+
+def changes_heldout_tasks(config: LoopConfig, changes: Mapping[str, Any]) -> bool:
+    """Tell whether a loop that evaluates may draw other held-out tasks after a change, or more.
+
+    Args:
+        config: as it is after the change.
+        changes: new values by key.
+    """
+    is_used = config.evaluation.at_end or config.evaluation.every > 0
+    return is_used and any(key.startswith(("environments", "evaluation")) for key in changes)
 
 
 def settable_keys(config: LoopConfig) -> Iterator[str]:
@@ -54,7 +66,7 @@ def settable_keys(config: LoopConfig) -> Iterator[str]:
         yield from (f"environments.{environment.id}.{key}" for key in keys)
 
 
-def _put(value: dict[str, Any], key: str, new: Any) -> None:
+def _put(value: dict[str, Any], key: str, new: Any, *, known: list[str]) -> None:
     """Put a new value in its place; a key below one that may change may change, too."""
     parts = key.split(".")
     if parts[0] == "environments" and len(parts) > 2:
@@ -62,8 +74,6 @@ def _put(value: dict[str, Any], key: str, new: Any) -> None:
         parts = ["environments", *parts[2:]] if section is not None else []
     else:
         section, parts = value, parts
-    config = LoopConfig.model_validate(value)
-    known = list(settable_keys(config))
     if section is None or not any(key == each or key.startswith(f"{each}.") for each in known):
         raise UserError(_unknown(key, known))
     path = parts[1:] if section is not value else parts
