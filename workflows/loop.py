@@ -88,7 +88,10 @@ class LoopWorkflow(LoopSteering):
         if not (self._may_start(0) and await self._work.acquire_engine() and self._may_start(0)):
             return
         self._pipeline = Pipeline(
-            start=self._start_iteration, may_start=self._may_start, finish=self._finish_iteration
+            start=self._start_iteration,
+            may_start=self._may_start,
+            finish=self._finish_iteration,
+            is_cut_short=lambda: self._record.is_stopped_now,
         )
         await self._work.interruptible(None, self._pipeline.run())
 

@@ -69,6 +69,11 @@ class LoopRecord:
         """Whether an update has asked for the end."""
         return self.stop is not None
 
+    @property
+    def is_stopped_now(self) -> bool:
+        """Whether the end is not to wait for the running iterations either."""
+        return self.stop is not None and self.stop.now
+
     def configure(self, config: LoopConfig) -> None:
         """Follow another configuration from now on."""
         self.loop = self.loop.model_copy(update={"config": config})

@@ -98,8 +98,13 @@ class LoopWork:
             )
 
     async def continue_as_new(self) -> None:
-        """Begin another run with the state as it stands; the lease goes over to it."""
+        """Begin another run with the state as it stands; the lease goes over to it.
+
+        Returns where the loop was stopped meanwhile: the end is not for another run.
+        """
         await workflow.wait_condition(workflow.all_handlers_finished)
+        if self._record.is_stopped:
+            return
         self.lease.hand_over()
         loop = self._record.loop
         continue_as_new(loop.model_copy(update={"state": self._record.state}))

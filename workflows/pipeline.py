@@ -29,6 +29,8 @@ class Pipeline:
     """Tells whether the loop wants an iteration behind so many unfinished ones."""
     finish: Callable[[IterationResult], Awaitable[CheckpointRef]]
     """Takes the result of the oldest one, and gives the version the next is to learn from."""
+    is_cut_short: Callable[[], bool]
+    """Tells whether what is open is to be cancelled, also where nothing here noticed."""
     num_collected: int = 0
     """Iterations that have had their groups, finished ones included."""
     _open: deque[IterationHandle] = field(default_factory=deque)
@@ -43,6 +45,7 @@ class Pipeline:
         try:
             while self._is_due() or self._open:
                 await self._start_if_due()
+                self._raise_if_cut_short()
                 await workflow.wait_condition(lambda: self._open[0].done() or self._is_due())
                 await self._finish_oldest()
         except (Exception, asyncio.CancelledError):
@@ -62,6 +65,11 @@ class Pipeline:
     async def _start_if_due(self) -> None:
         if self._is_due():
             self._open.append(await self.start(len(self._open)))
+
+    def _raise_if_cut_short(self) -> None:
+        """Raise the cancellation that a child took for its own while it was awaited."""
+        if self.is_cut_short():
+            raise asyncio.CancelledError
 
     async def configure(self, config: IterationConfig) -> None:
         """Tell the open iterations what they are to follow from now on."""

@@ -42,3 +42,19 @@ async def test_open_loop_that_continues_as_new_with_nothing_to_do_gives_its_engi
     assert fakes.holder is None
     await handle.execute_update("stop", StopRequest())
     assert (await handle.result()).num_iterations == 3
+
+
+@pytest.mark.usefixtures("short_runs")
+async def test_loop_that_is_stopped_as_it_continues_as_new_ends(
+    client: Client, fakes: FakeActivities
+) -> None:
+    may_release = fakes.hold["engine.release_lease"] = asyncio.Event()
+    iteration = IterationConfig(num_tasks=1, group_size=2)
+    handle = await start_loop(client, small_config(num_iterations=None, iteration=iteration))
+    await handle.execute_update("run_iterations", RunIterationsRequest(num_iterations=3))
+    while not fakes.counts()["engine.release_lease"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("stop", StopRequest())
+    may_release.set()
+    result = await asyncio.wait_for(handle.result(), 30)
+    assert (result.outcome, result.num_iterations) == ("stopped", 3)

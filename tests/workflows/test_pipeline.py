@@ -184,3 +184,19 @@ def test_group_is_too_old_beyond_the_staleness(
 ) -> None:
     found = staleness.is_too_old(oldest, trained_from=trained_from, max_staleness=max_staleness)
     assert found is expected
+
+
+async def test_stop_now_in_an_evaluation_cancels_the_iteration_that_collects_beside_it(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.is_held = lambda request: "/evaluation/" in request.prefix
+    fakes.hold["control.write_report"] = asyncio.Event()
+    evaluation = EvaluationConfig(num_tasks=2, samples=1, at_start=False, at_end=False, every=1)
+    handle = await start_loop(client, pipelined(num_iterations=3, evaluation=evaluation))
+    while fakes.counts()["control.write_report"] < 2:
+        await asyncio.sleep(0.02)
+    await until_acting(fakes, 2)
+    await handle.execute_update("stop", StopRequest(now=True))
+    result = await handle.result()
+    assert [(row.index, row.outcome) for row in result.results] == [(1, "trained"), (2, "stopped")]
+    assert (result.num_lost, fakes.holder) == (0, None)
