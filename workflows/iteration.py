@@ -90,7 +90,7 @@ class IterationWorkflow:
         """Draw what is to begin besides the groups that are carried, and spares for lost ones."""
         self._show()
         config = self._iteration.config
-        num_tasks = run_limits.num_begun(config.iteration) - len(self._carried())
+        num_tasks = max(0, run_limits.num_begun(config.iteration) - len(self._carried()))
         return await call(
             activities.select_tasks,
             SelectTasksRequest(
@@ -274,8 +274,11 @@ class IterationWorkflow:
 
     @workflow.signal
     def configure(self, config: IterationConfig) -> None:
-        """Follow what the loop was told: how many groups are open at once, and the limits."""
-        self._collection.config = config
+        """Follow what the loop was told: how many groups are open at once, and the limits.
+
+        How many it needs, and what it may leave to a later iteration, stay as it began.
+        """
+        self._collection.config = run_limits.followed(self._iteration.config.iteration, config)
 
     @workflow.query
     def progress(self) -> IterationProgress:

@@ -220,3 +220,43 @@ async def test_silence_is_told_in_the_details(client: Client, fakes: FakeActivit
 async def details(handle: WorkflowHandle[Any, Any]) -> str:
     metadata = await handle.query("__temporal_workflow_metadata")
     return str(metadata)
+
+
+async def test_iteration_that_has_begun_needs_no_more_groups_when_the_next_is_to_have_more(
+    client: Client, fakes: FakeActivities
+) -> None:
+    go_on = hold_task(fakes, "t1")
+    handle = await start_loop(client, config())
+    while fakes.counts()["episode.take_turns"] < 4:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("set", SetRequest(changes={"iteration.num_tasks": 20}))
+    go_on.set()
+    assert (await only_row(handle)).outcome == "trained"
+
+
+async def test_iteration_that_is_to_have_fewer_groups_than_are_carried_draws_no_task(
+    client: Client, fakes: FakeActivities
+) -> None:
+    fakes.turns_per_episode = 2
+    carried = [f"/iteration/000001/task/program_steps.t{i}/" for i in (1, 2, 3)]
+    fakes.is_held = lambda request: (
+        not hasattr(request, "episode")
+        or any(part in f"{request.episode.prefix}/" for part in carried)
+    )
+    hold = {name: asyncio.Event() for name in ("episode.take_turns", "control.write_report")}
+    fakes.hold |= hold
+    fields = {"spare_groups": 3, "stragglers": "carry", "max_staleness": 1}
+    handle = await start_loop(client, config(num_iterations=2, num_tasks=1, **fields))
+    while not fakes.counts()["episode.take_turns"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("pause")
+    while not fakes.counts()["control.write_report"]:
+        await asyncio.sleep(0.02)
+    await handle.execute_update("set", SetRequest(changes={"iteration.spare_groups": 0}))
+    carried.clear()
+    for each in hold.values():
+        each.set()
+    await handle.execute_update("resume")
+    result = await handle.result()
+    assert [row.num_carried for row in result.results] == [3, 0]
+    assert fakes.requests("control.select_tasks")[-1].num_tasks == 0

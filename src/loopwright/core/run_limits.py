@@ -24,6 +24,17 @@ def num_spares(iteration: IterationConfig) -> int:
     return min(max(4, iteration.num_tasks // 4), MAX_GROUPS - num_begun(iteration))
 
 
+def followed(begun: IterationConfig, told: IterationConfig) -> IterationConfig:
+    """Give what an iteration that has begun follows when its loop is told otherwise.
+
+    It has drawn its tasks, and only one that may lag behind can hand groups on.
+    """
+    kept: dict[str, object] = {"num_tasks": begun.num_tasks}
+    if told.stragglers == "carry" and begun.max_staleness == 0:
+        kept["stragglers"] = begun.stragglers
+    return told.model_copy(update=kept)
+
+
 def is_scored(group: GroupResult) -> bool:
     """Tell whether a group has the episodes it needs, whatever their rewards say."""
     return group.is_admitted or group.dropped_by == "no_signal"
