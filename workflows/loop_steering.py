@@ -15,6 +15,7 @@ from loopwright.contracts.iterations import (
     SetRequest,
     StopRequest,
 )
+from loopwright.contracts.tasks import Split
 from loopwright.core import loop_bounds, run_limits, steering
 
 with workflow.unsafe.imports_passed_through():
@@ -57,7 +58,14 @@ class LoopSteering:
 
     @workflow.update
     async def evaluate(self, request: EvaluateRequest) -> str:
-        """Ask for an evaluation of the present version, once under each name; gives the name."""
+        """Ask for an evaluation of the present version, once under each name; gives the name.
+
+        Raises:
+            UserError: there are not the tasks that it asks for, which would end the loop.
+        """
+        config = self._record.config
+        await _check_tasks(config, "heldout", request.num_tasks or config.evaluation.num_tasks)
+        self._check_evaluate(request)
         state = self._record.state
         if request.name not in state.evaluation_names:
             names = (*state.evaluation_names, request.name)
@@ -91,10 +99,14 @@ class LoopSteering:
         self._record.update(is_paused=False)
         self._record.list_status()
 
+    @resume.validator
+    def _check_resume(self) -> None:
+        self._refuse_when_ending()
+
     @workflow.update
     async def stop(self, request: StopRequest) -> None:
         """End the loop: after the running iteration, or now."""
-        self._record.stop = request
+        self._record.stop = StopRequest(now=request.now or self._record.is_stopped_now)
         self._record.list_status()
         if request.now:
             self._work.cancel()
@@ -106,15 +118,22 @@ class LoopSteering:
         Raises:
             UserError: there are not the tasks that it asks for; nothing is changed.
         """
-        if steering.changes_tasks(request.changes):
-            await _check_tasks(steering.changed(self._record.config, request.changes))
+        await self._check_tasks_of(request)
+        self._check_set(request)
         config = steering.changed(self._record.config, request.changes)
         self._record.configure(config)
         if self._pipeline is not None:
             await self._pipeline.configure(config.iteration)
-        if "num_iterations" in request.changes:
+        if "num_iterations" in request.changes and config.num_iterations is not None:
             self._record.update(num_requested=config.num_iterations)
         return self._record.config
+
+    async def _check_tasks_of(self, request: SetRequest) -> None:
+        config = steering.changed(self._record.config, request.changes)
+        if steering.changes_tasks(request.changes):
+            await _check_tasks(config, "train", run_limits.num_begun(config.iteration))
+        if steering.changes_heldout_tasks(config, request.changes):
+            await _check_tasks(config, "heldout", config.evaluation.num_tasks)
 
     @set_.validator
     def _check_set(self, request: SetRequest) -> None:
@@ -135,18 +154,18 @@ class LoopSteering:
     def _refuse_when_ending(self) -> None:
         if self._record.is_stopped or self._record.is_ending:
             loop_id = self._record.loop.loop_id
-            raise ValueError(f"loop {loop_id} is ending; start it anew instead")
+            raise UserError(f"loop {loop_id} is ending; start it anew instead")
 
 
-async def _check_tasks(config: LoopConfig) -> None:
-    """Draw as an iteration would: an environment alone knows its tasks."""
+async def _check_tasks(config: LoopConfig, split: Split, num_tasks: int) -> None:
+    """Draw as an iteration or evaluation would: an environment alone knows its tasks."""
     try:
         await call(
             activities.select_tasks,
             SelectTasksRequest(
                 environments=config.environments,
-                split="train",
-                num_tasks=run_limits.num_begun(config.iteration),
+                split=split,
+                num_tasks=num_tasks,
                 seed=config.seed,
             ),
             summary="draw tasks to check a change",

@@ -7,10 +7,12 @@ import pytest
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
 from loopwright.contracts.configs import EnvironmentConfig, IterationConfig, LoopConfig
+from loopwright.contracts.evaluations import EvaluateRequest
 from loopwright.contracts.failures import UserError
 from loopwright.contracts.iterations import SetRequest, StopRequest
 from tests.fakes import FakeActivities
 from tests.workflows.conftest import small_config, start_loop
+from tests.workflows.test_loop import until_phase
 
 
 async def set_keys(handle: WorkflowHandle[Any, Any], **changes: object) -> LoopConfig:
@@ -165,3 +167,45 @@ async def test_all_environments_cannot_be_passed_by(
     assert "environments: expected one that is not passed by" in str(refused.value.cause)
     go_on.set()
     await held_pair.result()
+
+
+async def test_evaluation_of_more_tasks_than_there_are_is_refused_and_the_loop_goes_on(
+    held: WorkflowHandle[Any, Any], fakes: FakeActivities
+) -> None:
+    go_on = await until_training(fakes)
+    fakes.failures["control.select_tasks"] = [
+        UserError("environment a has 2 heldout tasks") for _ in range(2)
+    ]
+    for update, request in (
+        ("evaluate", EvaluateRequest(name="weekly", num_tasks=200)),
+        ("set", SetRequest(changes={"evaluation.num_tasks": 200, "evaluation.at_end": True})),
+    ):
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await held.execute_update(update, request)
+        assert str(refused.value.cause) == "UserError: environment a has 2 heldout tasks"
+    go_on.set()
+    result = await held.result()
+    assert (result.num_iterations, result.final_evaluation) == (2, None)
+
+
+async def test_loop_that_is_left_open_does_first_what_it_was_asked_for(
+    held: WorkflowHandle[Any, Any], fakes: FakeActivities
+) -> None:
+    go_on = await until_training(fakes)
+    await set_keys(held, num_iterations=None)
+    go_on.set()
+    await until_phase(held, "idle")
+    await held.execute_update("stop", StopRequest())
+    assert (await held.result()).num_iterations == 2
+
+
+async def test_loop_that_is_stopping_is_not_resumed(
+    held: WorkflowHandle[Any, Any], fakes: FakeActivities
+) -> None:
+    go_on = await until_training(fakes)
+    await held.execute_update("stop", StopRequest())
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await held.execute_update("resume")
+    assert "is ending" in str(refused.value.cause)
+    go_on.set()
+    assert (await held.result()).num_iterations == 1
