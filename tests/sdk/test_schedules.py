@@ -303,6 +303,7 @@ async def misuse(loops: LoopClient, call: str, value: Any) -> None:
         ("is_paused", ["yes", None]),
         ("note", [None, 1]),
         ("start", ["2026-03-01", None, datetime(2026, 3, 1)]),  # noqa: DTZ001
+        ("start", [datetime.min.replace(tzinfo=UTC), datetime(1969, 12, 31, tzinfo=UTC)]),
         ("end", [datetime(2026, 2, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC), "now"]),
         ("overlap", ["cancel_other", "allow_all", None]),
     ],

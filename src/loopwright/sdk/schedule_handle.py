@@ -31,6 +31,9 @@ OVERLAPS: dict[Overlap, ScheduleOverlapPolicy] = {
     "buffer_all": ScheduleOverlapPolicy.BUFFER_ALL,
 }
 
+_FIRST_YEAR = 1970
+"""From which intervals count."""
+
 
 class ScheduleHandle:
     """One schedule of a Temporal server; get it from ``LoopClient.schedules``."""
@@ -128,6 +131,8 @@ class ScheduleHandle:
 
 def _check_range(start: object, end: object) -> None:
     first, last = check_time("start", start), check_time("end", end)
+    if first.year < _FIRST_YEAR:
+        raise UserError(f"start: expected a time since {_FIRST_YEAR}, got {first}")
     if first > last:
         raise UserError(f"end: expected a time not before the start, {first}; got {last}")
     if last > datetime.now(UTC):
