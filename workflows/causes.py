@@ -37,6 +37,16 @@ async def all_of(children: Iterable[Awaitable[Result]]) -> list[Result | None]:
     return [_outcome(task) for task in tasks]
 
 
+async def end_of(child: "asyncio.Task[Result]") -> Result:
+    """Await a child's end, which counts even where a cancellation of its parent comes with it."""
+    try:
+        return await child
+    except asyncio.CancelledError:
+        if child.done():
+            return child.result()
+        raise
+
+
 @contextmanager
 def until_cancelled() -> Iterator[None]:
     """Leave the block without an error when this workflow is cancelled."""

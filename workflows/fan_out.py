@@ -17,7 +17,7 @@ from loopwright.core import priorities, seeds, staleness
 
 with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
-    from loopwright.workflows.causes import all_of, failure_of, is_cancellation
+    from loopwright.workflows.causes import all_of, end_of, failure_of, is_cancellation
     from loopwright.workflows.group import GroupWorkflow
     from loopwright.workflows.options import temporal_priority
 
@@ -73,7 +73,7 @@ class FanOut:
                 static_summary=f"{self.group_size} episodes of {task.task_id}",
                 priority=temporal_priority(priority),
             )
-            return await group.handle
+            return await end_of(group.handle)
         except ChildWorkflowError as error:
             if is_cancellation(error) and workflow.cancellation_reason() is not None:
                 raise

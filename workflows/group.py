@@ -24,6 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from loopwright.workflows import search_attributes
     from loopwright.workflows.causes import (
         all_of,
+        end_of,
         failure_of,
         is_cancellation,
         raise_if_cancelled,
@@ -91,7 +92,7 @@ class GroupWorkflow(GroupSteering):
 
     def _due(self) -> Sequence[int]:
         """Take the indices of the episodes that are to begin now: all at first, then fresh ones."""
-        if self._is_parking:
+        if self._is_parking or workflow.cancellation_reason() is not None:
             return ()
         due = range(self._num_begun, self._num_wanted())
         self._num_begun = max(self._num_begun, due.stop)
@@ -131,7 +132,7 @@ class GroupWorkflow(GroupSteering):
             self._show()
             if self._is_parking:
                 await park_episode(handle)
-            return await handle
+            return await end_of(handle)
         except ChildWorkflowError as error:
             if is_cancellation(error) and workflow.cancellation_reason() is not None:
                 raise
