@@ -17,13 +17,17 @@ class Stopwatch:
 
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
-        """Count the seconds of the block towards ``phase``."""
+        """Count the seconds of the block towards ``phase``.
+
+        A workflow that is evicted leaves the block too, where it has no clock any more.
+        """
         self._running[phase] = workflow.now()
         try:
             yield
         finally:
-            self._seconds[phase] = round(self.spent(phase), 3)
-            del self._running[phase]
+            if workflow.in_workflow():
+                self._seconds[phase] = round(self.spent(phase), 3)
+                del self._running[phase]
 
     def spent(self, phase: str) -> float:
         """Give the seconds of a phase so far."""
