@@ -8,7 +8,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,20 +58,21 @@ class Platform:
     """A running platform behind its network."""
 
     plan: SoakPlan
-    seed: int
     state: Path
     stack: Stack
     net: Network
     store: ObjectStore
     loops: LoopClient
 
-    async def run_loop(self, loop_id: str) -> Run:
-        """Run the loop to its end, and read all that is on record of it."""
+    async def run_loop(
+        self, loop_id: str, *, during: AbstractAsyncContextManager[None] | None = None
+    ) -> Run:
+        """Run the loop to its end, and read all that is on record of it after ``during``."""
         num_before, started = len(self._calls()), time.monotonic()
-        handle = await self.loops.start(self.plan.config(), loop_id=loop_id)
-        async with asyncio.timeout(LONGEST_SECONDS):
+        async with during or nullcontext(), asyncio.timeout(LONGEST_SECONDS):
+            handle = await self.loops.start(self.plan.config(), loop_id=loop_id)
             result = await handle.result()
-        seconds = time.monotonic() - started
+            seconds = time.monotonic() - started
         calls = self._calls()[num_before:]
         return Run(
             result=result,
@@ -83,18 +84,18 @@ class Platform:
         )
 
     @asynccontextmanager
-    async def storm(self) -> AsyncIterator[Killer]:
-        """Kill, refuse and cut while the block runs."""
-        killer = Killer(self.stack, self.seed, self.plan.seconds_between_kills)
+    async def storm(self, killer: Killer) -> AsyncIterator[None]:
+        """Kill, refuse and cut while the block runs; then wait until every process is up again."""
         self.net.store.share = self.plan.store_faults
         tasks = [asyncio.create_task(killer.run()), asyncio.create_task(self._cut_once())]
         try:
-            yield killer
+            yield
         finally:
             self.net.store.share = 0.0
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.to_thread(self.stack.ensure_running)
 
     async def _cut_once(self) -> None:
         await asyncio.sleep(self.plan.seconds_before_cut)
@@ -125,8 +126,8 @@ async def _soak(plan: SoakPlan, seed: int, folder: Path) -> list[Figure]:
     async with _platform(plan, seed, folder) as platform:
         calm = await platform.run_loop(CALM)
         say(f"{plan.num_episodes} episodes undisturbed: {_pace(calm)}")
-        async with platform.storm() as killer:
-            stormy = await platform.run_loop(STORMY)
+        killer = Killer(platform.stack, seed, plan.seconds_between_kills)
+        stormy = await platform.run_loop(STORMY, during=platform.storm(killer))
         say(f"the same under faults: {_pace(stormy)}")
         faults = list(_faults(platform, killer))
         # Or what is counted in the end could not be seen at all.
@@ -153,7 +154,6 @@ async def _platform(plan: SoakPlan, seed: int, folder: Path) -> AsyncIterator[Pl
             settings = Settings.from_environment(stack_environment(info))
             yield Platform(
                 plan=plan,
-                seed=seed,
                 state=state,
                 stack=stack,
                 net=net,
