@@ -10,7 +10,7 @@ from temporalio.exceptions import ApplicationError
 from loopwright.contracts.groups import EpisodeRequest, GroupResult
 from tests.fakes import FakeActivities
 from tests.workflows.inputs import group_input, start_group
-from tests.workflows.test_park import D2, half_done, heads_of, until
+from tests.workflows.test_park import D2, half_done, heads_of, until, until_group_counts
 
 
 async def steer(handle: WorkflowHandle[Any, Any], update: str, index: int) -> None:
@@ -79,7 +79,7 @@ async def test_steering_is_recorded_in_the_history_of_the_group(
 ) -> None:
     fakes.hold["episode.take_turns"] = asyncio.Event()
     handle = await start_group(client, group_input())
-    await until(lambda: fakes.counts()["episode.take_turns"] == 4)
+    await until_group_counts(handle, {"under way": 4})
     await steer(handle, "cancel_episode", 1)
     await end(handle, fakes)
     accepted = [

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from temporalio.worker import Worker
 
 from loopwright.contracts.episodes import EpisodeResult, Priority, TakeTurnsRequest
 from loopwright.contracts.groups import GroupResult
+from loopwright.contracts.progress import GroupProgress
 from loopwright.contracts.turns import TurnHead
 from tests.core.episodes import failed
 from tests.fakes import FakeActivities
@@ -25,6 +27,13 @@ D2 = TurnHead(num_turns=2, digest="d2")
 async def until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         await asyncio.sleep(0.02)
+
+
+async def until_group_counts(handle: WorkflowHandle[Any, Any], counts: dict[str, int]) -> None:
+    """Wait until a group knows this much of its episodes, which are ahead of it."""
+    progress = None
+    while progress is None or +Counter(progress.episodes) != counts:
+        progress = await handle.query("progress", result_type=GroupProgress)
 
 
 def in_second_turn(request: TakeTurnsRequest) -> bool:
@@ -107,8 +116,7 @@ async def half_done(client: Client, fakes: FakeActivities) -> WorkflowHandle[Any
     fakes.is_held = lambda request: in_second_turn(request) and request.episode.index >= 2
     handle = await start_group(client, group_input())
     await until(lambda: heads_of(fakes, 2) == heads_of(fakes, 3) == [0, 1])
-    for index in (0, 1):
-        await client.get_workflow_handle(f"{handle.id}/episode/{index}").result()
+    await until_group_counts(handle, {"under way": 2, "graded": 2})
     return handle
 
 
