@@ -17,6 +17,13 @@ async def temporal_servers() -> AsyncIterator[TemporalServers]:
 
 
 @pytest.fixture
-async def temporal(temporal_servers: TemporalServers) -> WorkflowEnvironment:
+def is_sandboxed() -> bool:
+    """Tell whether workflow code is checked as it runs; the tests of workflows say so."""
+    return False
+
+
+@pytest.fixture
+async def temporal(temporal_servers: TemporalServers, is_sandboxed: bool) -> WorkflowEnvironment:
     """Give a namespace of the real Temporal server, with a clock of its own for each workflow."""
-    return WorkflowEnvironment.from_client(await temporal_servers.new_namespace())
+    client = await temporal_servers.new_namespace(is_sandboxed=is_sandboxed)
+    return WorkflowEnvironment.from_client(client)

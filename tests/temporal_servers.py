@@ -27,14 +27,14 @@ class TemporalServers:
         self._server: WorkflowEnvironment | None = None
         self._unused: list[str] = []
 
-    async def new_namespace(self) -> Client:
+    async def new_namespace(self, *, is_sandboxed: bool) -> Client:
         """Connect to a namespace without workflows, whose workflows have clocks of their own."""
         if self._server is None or not self._unused:
             await self.stop()
             self._unused = [f"namespace-{i}" for i in range(NAMESPACES_PER_SERVER)]
             self._server = await start(self._unused)
         client = await self._server.connect_client(
-            namespace=self._unused.pop(), plugins=[plugin(is_sandboxed=True)]
+            namespace=self._unused.pop(), plugins=[plugin(is_sandboxed=is_sandboxed)]
         )
         return TimeSkipper(client).client
 

@@ -31,7 +31,10 @@ CONFIG = small_config(
 async def record() -> None:
     """Run such a loop, and store its histories."""
     servers = TemporalServers()
-    client, fakes = await servers.new_namespace(), FakeActivities(turns_per_episode=3)
+    client, fakes = (
+        await servers.new_namespace(is_sandboxed=True),
+        FakeActivities(turns_per_episode=3),
+    )
     async with workers(client, fakes):
         loop = await run(client, fakes)
         path = ids.iteration_path(loop.id, 1)

@@ -50,6 +50,11 @@ def asking(client: Client) -> list[Callable[..., Any]]:
 
 
 @pytest.fixture
+def is_sandboxed() -> bool:
+    return True
+
+
+@pytest.fixture
 def fakes() -> FakeActivities:
     return FakeActivities()
 

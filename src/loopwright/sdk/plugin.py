@@ -28,8 +28,8 @@ def plugin(*, is_sandboxed: bool = False) -> SimplePlugin:
     """Give clients, workers, replayers and test servers the same converter and failure types.
 
     Args:
-        is_sandboxed: check imports and calls of workflow code at run time. Tests do; production
-            leaves it off, because it costs 12 to 20 ms of every workflow.
+        is_sandboxed: check imports and calls of workflow code at run time. Tests of workflows do;
+            production leaves it off, because it costs 12 to 20 ms of every workflow.
     """
 
     def runner(_existing: WorkflowRunner | None) -> WorkflowRunner:
